@@ -34,7 +34,7 @@ pub enum Subcommand {
     #[cfg(all(unix, feature = "agent"))]
     #[command(args_override_self = true)]
     Agent(AgentArguments),
-    /// In a build without the agent: takes its arguments, to say so.
+    /// In a build without the agent: takes the agent's arguments, to say that there is no agent.
     #[cfg(not(all(unix, feature = "agent")))]
     #[command(hide = true, disable_help_flag = true)]
     Agent {
@@ -43,11 +43,12 @@ pub enum Subcommand {
     },
     /// Stands between an agent and its model, and folds each conversation on its way.
     ///
-    /// The first line of the output ends with a URL: give it to the agent in place of the model's. It has a secret, and works on
-    /// this machine alone. What is not folded passes as it came. When the program is ended, it says what the requests have used.
+    /// The first line of the output ends with a URL: give it to the agent in place of the model's URL. The
+    /// URL has a secret, and works only on this machine. What is not folded passes unchanged. When the
+    /// program ends, it says what the requests have used.
     #[cfg(feature = "proxy")]
     Proxy(ProxyArguments),
-    /// In a build without the proxy: takes its arguments, to say so.
+    /// In a build without the proxy: takes the proxy's arguments, to say that there is no proxy.
     #[cfg(not(feature = "proxy"))]
     #[command(hide = true, disable_help_flag = true)]
     Proxy {
@@ -56,12 +57,13 @@ pub enum Subcommand {
     },
     /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen, copilot, opencode or pi.
     ///
-    /// The agent gets the tools of the stack, and each of its requests is folded, for this run alone: no file of yours changes. It has
-    /// your terminal, and its exit code is that of this command. At the end, one line on the standard error says what its requests have
-    /// used. Any other agent: callstack run --wire anthropic --base-url-variable NAME -- COMMAND.
+    /// The agent gets the tools of the stack, and each of its requests is folded, for this run only: none of
+    /// your files change. The agent has your terminal, and this command ends with the exit code of the agent.
+    /// At the end, one line on the standard error says what the requests of the agent have used. Any other
+    /// agent: callstack run --wire anthropic --base-url-variable NAME -- COMMAND.
     #[cfg(feature = "proxy")]
     Run(RunArguments),
-    /// In a build without the proxy: takes its arguments, to say so.
+    /// In a build without the proxy: takes the arguments, to say that there is no proxy.
     #[cfg(not(feature = "proxy"))]
     #[command(hide = true, disable_help_flag = true)]
     Run {
@@ -76,7 +78,7 @@ pub enum Subcommand {
     /// Handles an event of Claude Code: its plugin runs this.
     #[command(hide = true)]
     Hook(HookArguments),
-    /// Writes the status line of Claude Code, which gives it the session on the standard input.
+    /// Writes the status line of Claude Code. Claude Code gives it the session on the standard input.
     #[command(hide = true, name = "statusline")]
     StatusLine,
     #[command(flatten)]
@@ -122,7 +124,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Files", &["import", "export", "git", "copy", "compact", "postgres", "schema", "completions", "man"]),
 ];
 
-/// What `--help` says of a command that the system cannot have.
+/// What `--help` says about a command that this system cannot have.
 const NOT_HERE: &str = if cfg!(unix) {
     ""
 } else {

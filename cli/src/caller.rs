@@ -1,5 +1,6 @@
-//! Who calls a tool: what the host says of the conversation, from the request or from the environment. It finds the frame of
-//! a conversation that does not name it. It is no proof of anything: every caller may name every frame.
+//! Which conversation calls a tool: what the host says about the conversation, in the request or in the
+//! environment. This finds the frame of a conversation that does not name its frame. It does not prove
+//! anything: every caller may name every frame.
 
 use std::env;
 use std::fmt;
@@ -22,27 +23,30 @@ const KEYS: [(&str, &str); 5] = [
     ("antigravity.google/conversation_id", "antigravity"),
     ("sessionID", "session"),
 ];
-/// The key under which Codex writes a JSON text with the thread, among others.
+/// The key under which Codex writes a JSON text that has the thread, among other things.
 pub const CODEX_TURN: &str = "x-codex-turn-metadata";
-/// What Codex calls a subagent that the model has started. Reviews and compactions have threads of their own, too.
+/// The name that Codex gives to a subagent that the model has started. Reviews and compactions have threads
+/// of their own, too.
 const SPAWNED: &str = "thread_spawn";
-/// The argument with which a hook says whose call it is: Claude Code itself names only the call.
+/// The argument with which a hook names the conversation of a call: Claude Code itself names only the call.
 pub const ARGUMENT: &str = "calledBy";
 
-/// The variable by which `callstack run` names the conversation of an agent that does not name it: with the host, such as `gemini/4f0c…`.
+/// The variable in which `callstack run` names the conversation of an agent that does not name it itself. The
+/// name includes the host, such as `gemini/4f0c…`.
 pub const VARIABLE: &str = "CALLSTACK_CONVERSATION";
 /// The variables in which hosts name the conversation of the processes that they start, and the hosts.
 const VARIABLES: [(&str, &str); 3] =
     [("CLAUDE_CODE_SESSION_ID", "claude"), ("CODEX_THREAD_ID", "codex"), ("OPENCODE_SESSION_ID", "opencode")];
 
-/// The beginnings of the names of clients that start a server for each conversation and name it nowhere, and their agents.
+/// Clients that start a server for each conversation and name the conversation nowhere: the beginnings of
+/// their names, and their agents.
 const CLIENTS: [(&str, &str); 3] = [("copilot-cli", "copilot"), ("gemini-cli", "gemini"), ("qwen-cli", "qwen")];
 
 /// A conversation of a host, such as `codex/0198…`. A subagent of Claude Code is `claude/SESSION/AGENT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     name: String,
-    /// Of a subagent: the conversation that has started it. Empty for others.
+    /// The conversation that has started this subagent. Empty if the conversation is not a subagent.
     parent: String,
 }
 
@@ -68,7 +72,7 @@ impl Caller {
         Self { name: format!("{}/{number}", self.name), parent: self.name.clone() }
     }
 
-    /// The same, of which the name has that of its parent if it is a subagent of Claude Code.
+    /// The same conversation. If it is a subagent of Claude Code, its parent is taken from its name.
     fn with_parent_in_name(self) -> Self {
         let session =
             self.id().split_once('/').filter(|_| self.name.starts_with("claude/")).map(|(session, _)| session);
@@ -84,13 +88,13 @@ impl Caller {
         Ok(Self { name: format!("{}/{}", agent.replace('/', "-"), run_name()?), parent: String::new() })
     }
 
-    /// The agent of a client that starts a server for each conversation, and does not say in its calls which one it is. `None`: a server of
-    /// this client can serve many conversations.
+    /// The agent of a client that starts a server for each conversation, and does not name the conversation
+    /// in its calls. `None`: a server of this client can serve many conversations.
     pub fn agent_of_client(client: &str) -> Option<&'static str> {
         CLIENTS.iter().find(|(start, _)| client.starts_with(start)).map(|(_, agent)| *agent)
     }
 
-    /// The conversation that has started this process, if its host names it, or `callstack run`.
+    /// The conversation that has started this process, if its host or `callstack run` names it.
     pub fn of_environment() -> Option<Self> {
         Self::of_variables(|name| env::var(name).ok())
     }
@@ -99,7 +103,7 @@ impl Caller {
     pub fn of_meta(meta: &Map<String, Value>) -> Option<Self> {
         let turn = meta.get(CODEX_TURN).and_then(Self::of_codex_turn);
         let by_key = KEYS.iter().find_map(|(key, host)| Self::of(host, meta.get(*key)?.as_str()?));
-        // Both name the same thread, and the turn also tells who has started it.
+        // Both name the same thread, and the turn also tells which thread has started it.
         let is_same = |named: &Self| turn.as_ref().is_some_and(|turn| turn.name == named.name);
         match by_key.filter(|named| !is_same(named)) {
             Some(named) => Some(named),
@@ -107,14 +111,16 @@ impl Caller {
         }
     }
 
-    /// The conversation that a hook has named in the arguments of a call, which are then those of the tool alone.
+    /// The conversation that a hook has named in the arguments of a call. It is taken out, so that only the
+    /// arguments of the tool are left.
     pub fn taken_from(arguments: &mut Map<String, Value>) -> Option<Self> {
         let named = arguments.remove(ARGUMENT)?;
         let (host, id) = named.as_str()?.split_once('/')?;
         Self::of(host, id).map(Self::with_parent_in_name)
     }
 
-    /// The thread of Codex in the description of a turn, a JSON text or object: that of a subagent names the thread that has started it.
+    /// The thread of Codex in the description of a turn, which is a JSON text or object. The description of a
+    /// subagent's turn names the thread that has started the subagent.
     pub fn of_codex_turn(turn: &Value) -> Option<Self> {
         let read;
         let turn = match turn {
@@ -172,7 +178,8 @@ pub fn run_name() -> io::Result<String> {
     Ok(name)
 }
 
-/// The stack whose commands a conversation gives, also one without a name. Within the command of a worker, the worker must have its frame.
+/// The stack with a conversation as the actor of its commands. The conversation can have no name. Within the
+/// command of a worker, the worker must have the frame.
 pub fn as_conversation(stack: &Stack, caller: Option<&Caller>) -> Stack {
     let actor = caller.map_or_else(|| Actor::new(HolderKind::Conversation, ""), Caller::actor);
     stack.as_actor(match stack.actor().and_then(|actor| actor.hold.as_ref()) {

@@ -28,7 +28,7 @@ pub struct CommonOptions {
     pub session: SessionChoice,
 }
 
-/// The choice of the user as anstream has it.
+/// The choice of the person in the type of anstream.
 pub fn stream_colors(choice: ColorChoice) -> anstream::ColorChoice {
     match choice {
         ColorChoice::Auto => anstream::ColorChoice::Auto,

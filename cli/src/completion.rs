@@ -17,10 +17,10 @@ use crate::folder::{StackFolder, VARIABLE as FOLDER};
 /// The first word of the names of arguments that are frames.
 const FRAME: &str = "FRAME";
 
-/// The most frames that are offered: more are not read.
+/// The maximum number of frames that are offered. Further ones are not read.
 const MOST: usize = 200;
 
-/// Answers the script of a shell, and ends the program, if that is what asks.
+/// Answers the script of a shell, and ends the program, if the script has called it.
 pub fn answer() {
     CompleteEnv::with_factory(definition).var(ASKING).complete();
 }
@@ -37,7 +37,8 @@ fn definition() -> clap::Command {
     })
 }
 
-/// The frames that begin so: by handles; and by titles of one word, which need no quotes. The unfinished ones come first.
+/// The frames that begin with what was typed: by handles; and by titles of one word, which need no quotes.
+/// The unfinished ones come first.
 fn frames(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let named = named_stack();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// The command did what it was asked.
+    /// The command did what it was asked to do.
     Done = 0,
     /// Something outside of the request failed: a file, a disk, a damaged stack, a missing stack.
     Failed = 1,
@@ -15,9 +15,9 @@ pub enum Exit {
     Limit = 3,
     /// The request was refused, by the stack or because of what a given file contains, and nothing was changed.
     Refused = 4,
-    /// Others used the stack for too long. It is not known whether the request was carried out.
+    /// Other processes used the stack for too long. It is not known whether the request was carried out.
     Unknown = 5,
-    /// The user interrupted the program.
+    /// A person interrupted the program.
     Interrupted = 130,
 }
 

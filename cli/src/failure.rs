@@ -81,7 +81,7 @@ impl Failure {
         self.exit
     }
 
-    /// True if the reader of the output has gone, which is no failure.
+    /// True if the reader of the output has gone, which is not a failure.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == CLOSED_PIPE
     }
@@ -107,7 +107,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failures of files, disks and histories are not the request's fault.
+/// The failures of files, disks and histories are not caused by the request.
 fn exit_of(error: &Error) -> Exit {
     match error.class() {
         _ if !error.is_outcome_known() => Exit::Unknown,
@@ -117,7 +117,7 @@ fn exit_of(error: &Error) -> Exit {
     }
 }
 
-/// The command that helps, where the message cannot name it because it is for all hosts.
+/// The command that helps, if the message cannot name it because the message is for all hosts.
 fn next_step(error: &Error) -> Option<&'static str> {
     match error {
         Error::Child { error, .. } => next_step(error),
@@ -134,7 +134,7 @@ fn next_step(error: &Error) -> Option<&'static str> {
         _ if error.class() == ErrorClass::Damaged => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
-        // What is wrong with a server, its message says.
+        // The message says what is wrong with a server.
         Error::Io { path, .. } if Stack::is_url(path) => None,
         Error::ReadOnly { path, .. } if Stack::is_url(path) => Some(
             "this role may only read it; the owner of the database lets it write: `callstack postgres grant URL ROLE --tenant TENANT`",

@@ -29,19 +29,20 @@ const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
 /// The variable of the environment that names the stack.
 pub const VARIABLE: &str = "CALLSTACK_DIR";
-/// Its write-ahead log, which is empty when nobody has the database open.
+/// Its write-ahead log. The log is empty when no process has the database open.
 const LOG: &str = "stack.db-wal";
 
-/// Shortest time for which a change in a program that goes on waits for a server, in milliseconds.
+/// Shortest time for which a change in a program that continues to run waits for a server, in milliseconds.
 const SERVER_PATIENCE: u64 = 3_000;
 
 /// The longest session whose page has what was said, in bytes.
 const LONGEST_WITH_TEXTS: u64 = 32 << 20;
 
-/// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
+/// Number of frames above which `state.json` is left to processes that keep running: writing it would take
+/// longer than everything else.
 const STATE_FILE_FRAMES: usize = 500;
 
-/// The stack that the user means: a given folder, or the nearest one.
+/// The stack that the person means: a given folder, or the nearest one.
 pub struct StackFolder {
     given: Option<PathBuf>,
     /// The given stack is on a server.
@@ -53,7 +54,7 @@ pub struct StackFolder {
     opened: Mutex<Option<Stack>>,
 }
 
-/// The database of a stack as a file: another file in the same place differs, also if it is a copy.
+/// The database of a stack as a file: another file in the same place is different, even if it is a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatabaseFile {
     /// The device and the number of the file on it.
@@ -64,8 +65,8 @@ pub struct DatabaseFile {
 }
 
 impl StackFolder {
-    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none. `is_repeated`: the commands that
-    /// messages advise need it too, because it was given on the command line.
+    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty value counts as none. `is_repeated`: the
+    /// commands that messages advise need the value too, because it was given on the command line.
     pub fn new(given: Option<OsString>, is_repeated: bool) -> Self {
         let given = given.filter(|folder| !folder.is_empty());
         let url = given.as_ref().and_then(|given| given.to_str()).filter(|given| Stack::is_url(given));
@@ -90,7 +91,7 @@ impl StackFolder {
         self.session.is_some()
     }
 
-    /// True if a page has what was said, too: of a session whose texts fit into the memory.
+    /// True if a page also has what was said: the page of a session whose texts fit into the memory.
     pub fn has_conversations(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.bytes() <= LONGEST_WITH_TEXTS)
     }
@@ -103,7 +104,8 @@ impl StackFolder {
         Err(Failure::new(Exit::Refused, "session", message).next("callstack import FILE makes it a part of a stack"))
     }
 
-    /// The path of the folder that the caller has named, from the root of the file system, or the URL. `None` if it is to be found.
+    /// The path of the folder that the caller has named, from the root of the file system, or the URL. `None`
+    /// if the stack is to be searched for.
     ///
     /// # Errors
     /// If it cannot be written as text.
@@ -135,8 +137,9 @@ impl StackFolder {
         self.server.as_ref().and_then(ServerStack::password)
     }
 
-    /// The variables with which a command that this program starts finds the same stack, wherever it goes. A password is apart, because
-    /// commands print the other one.
+    /// The variables with which a command that this program starts finds the same stack, no matter in which
+    /// folder the command works. A password is in a variable of its own, because commands print the other
+    /// variable.
     ///
     /// # Errors
     /// As [`StackFolder::named`].
@@ -144,7 +147,7 @@ impl StackFolder {
         self.variables_at(|| self.existing())
     }
 
-    /// As [`StackFolder::variables`]; without a stack, those of the one that would be made here.
+    /// As [`StackFolder::variables`]; without a stack, the variables of the stack that would be made here.
     ///
     /// # Errors
     /// As [`StackFolder::named`].
@@ -217,8 +220,8 @@ impl StackFolder {
         Ok(self.changed(opened))
     }
 
-    /// The stack, guarded by the hold of the worker that has started this program, unless the command line names another stack. Else a
-    /// person gives the commands, who can take them back.
+    /// The stack, guarded by the hold of the worker that has started this program, unless the command line
+    /// names another stack. Without such a hold a person gives the commands, and can take them back.
     fn guarded(&self, stack: Stack) -> Stack {
         match own_hold().filter(|_| self.is_of_worker()) {
             Some(hold) => stack.as_actor(&hold),
@@ -226,8 +229,8 @@ impl StackFolder {
         }
     }
 
-    /// True if the stack is the one that the worker has found which has started this program: it passes it on, or has found it as
-    /// this program does.
+    /// True if the stack is the one that the worker has found that has started this program. The worker
+    /// passes the stack on, or has found it in the same way as this program.
     fn is_of_worker(&self) -> bool {
         let passed_on = env::var_os(VARIABLE).filter(|place| !place.is_empty());
         let place = passed_on.or_else(|| Some(nearest(&working_folder().ok()?)?.into()));
@@ -236,7 +239,7 @@ impl StackFolder {
             return true;
         }
         let Ok(named) = self.named_without_password() else { return false };
-        // A folder can be named in many ways.
+        // A folder can have several names.
         let folder = |place: Option<&String>| place.and_then(|place| fs::canonicalize(place).ok());
         let is_same_folder = || folder(named.as_ref()).is_some_and(|named| Some(named) == folder(of_worker.as_ref()));
         named == of_worker || is_same_folder()
@@ -265,11 +268,12 @@ impl StackFolder {
         Ok(DatabaseFile::of(&data))
     }
 
-    /// Changes the stack in a program that goes on: all that was opened for it is closed again. Each call of the stack waits
-    /// for other processes for at most `patience` milliseconds. `known`: the database that the program has shown.
+    /// Changes the stack in a program that continues to run: all that was opened for the change is closed
+    /// again. Each call of the stack waits for other processes for at most `patience` milliseconds. `known`:
+    /// the database that the program has shown.
     ///
     /// # Errors
-    /// If another database is in the folder; as [`StackFolder::open_to_write`]; those of the change.
+    /// If another database is in the folder; as [`StackFolder::open_to_write`]; the errors of the change.
     pub fn change_once<T>(
         &self,
         patience: u64,
@@ -301,7 +305,7 @@ impl StackFolder {
     /// nothing.
     ///
     /// # Errors
-    /// Those of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
+    /// The errors of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
     pub fn change<T>(&self, is_new: bool, change: impl Fn(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
         self.check_no_session()?;
         if !is_new {
@@ -326,7 +330,7 @@ impl StackFolder {
         change(&self.changed(stack))
     }
 
-    /// Opens the stack for a program that goes on. `None` if there is no stack; with `is_new` it is
+    /// Opens the stack for a program that continues to run. `None` if there is no stack; with `is_new` it is
     /// created then.
     ///
     /// # Errors
@@ -347,7 +351,7 @@ impl StackFolder {
         Ok(Some(self.guarded(stack)))
     }
 
-    /// Checks, without a change, that a program which goes on can use the stack, or make one.
+    /// Checks, without a change, that a program that continues to run can use the stack, or make one.
     ///
     /// # Errors
     /// As [`StackFolder::open_to_serve`], as far as that can be known before.
@@ -371,8 +375,8 @@ impl StackFolder {
         tempfile::tempfile_in(folder).map(drop).map_err(failed)
     }
 
-    /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
-    /// history that is refused leaves nothing.
+    /// Creates the stack that a history describes. It is made in a hidden folder, and moved to its own folder
+    /// when it is complete, so that a history that is refused leaves nothing.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
@@ -391,7 +395,8 @@ impl StackFolder {
         };
         check_free()?;
         let failed = |error: io::Error| Failure::of_file("make a stack in", folder.display(), &error);
-        // Within the folder if it exists, because a mounted one is another file system than that around it.
+        // It is made within the folder if the folder exists, because a mounted folder is on another file
+        // system than its surroundings.
         let path = std::path::absolute(&folder).map_err(failed)?;
         let place = path.ancestors().find(|place| place.is_dir()).unwrap_or(&path);
         let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(place).map_err(failed)?;
@@ -404,8 +409,8 @@ impl StackFolder {
         ChangedStack::opened(&folder).map(ChangedStack::of)
     }
 
-    /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
-    /// the working folder; in a worktree of a git repository, in the main checkout.
+    /// The path of the folder in which `--new` creates a stack, unless the folder has one: the given folder,
+    /// else `.callstack` in the working folder; in a worktree of a git repository, in the main checkout.
     ///
     /// # Errors
     /// If no folder is given, and commands in the working folder use another stack, which the new one would hide.
@@ -457,7 +462,7 @@ impl StackFolder {
         self.server.is_some() || self.session.is_some() || self.existing().is_ok()
     }
 
-    /// The path of the stack's folder, of a stack that is not on a server.
+    /// The path of the stack's folder, if the stack is not on a server.
     ///
     /// # Errors
     /// If there is none, with what to do next.
@@ -498,8 +503,8 @@ impl DatabaseFile {
     }
 }
 
-/// Moves a closed stack to another folder, which can exist. Its database is in one file, and replaces none: another process can have
-/// begun a stack there.
+/// Moves a closed stack to another folder, which can exist. Its database is in one file, and does not replace
+/// a database: another process can have begun a stack there.
 fn move_into(from: &Path, to: &Path) -> io::Result<()> {
     if !to.exists() {
         if let Some(above) = to.parent() {
@@ -519,8 +524,8 @@ fn working_folder() -> Result<PathBuf, Failure> {
     env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))
 }
 
-/// The stack that commands in a folder use: in it, or above it. A worktree of a git repository without a stack of its own uses that of the
-/// main checkout.
+/// The stack that commands in a folder use: in the folder, or above it. A worktree of a git repository
+/// without a stack of its own uses the stack of the main checkout.
 fn nearest(here: &Path) -> Option<PathBuf> {
     let stack_in = |folder: &Path| USUAL.map(|usual| folder.join(usual)).into_iter().find(|path| is_stack(path));
     let above = |folder: &Path| folder.ancestors().find_map(stack_in);
@@ -530,12 +535,13 @@ fn nearest(here: &Path) -> Option<PathBuf> {
     own.or_else(|| above(&twin.folder)).or_else(|| above(&twin.worktree))
 }
 
-/// Where a stack is made for a folder. A repository has one stack, so that of a worktree is in the main checkout.
+/// Where a stack is made for a folder. A repository has one stack, so the stack of a worktree is in the main
+/// checkout.
 fn new_in(here: &Path) -> PathBuf {
     in_main_checkout(here).map_or_else(|| here.to_owned(), |twin| twin.main).join(USUAL[0])
 }
 
-/// The failure of making a stack from a history. A wrong history is the user's mistake.
+/// The failure of making a stack from a history. A wrong history is the person's mistake.
 fn of_rebuilding(error: Error) -> Failure {
     match error {
         Error::Json { .. } | Error::History { .. } | Error::NotEmpty { .. } => {

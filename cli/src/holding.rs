@@ -1,4 +1,4 @@
-//! Who holds a frame, as the commands see it that a person or an agent runs.
+//! Who holds a frame, for the commands that a person or an agent runs.
 
 use std::env;
 
@@ -12,13 +12,13 @@ use crate::output::moment;
 /// the generation.
 pub const HOLD_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
 
-/// True if a worker has started this program for a frame of this stack, and still has it.
+/// True if a worker has started this program for a frame of this stack, and still has the frame.
 fn works_on(tree: &Tree, own: Option<&Actor>, frame: Handle) -> bool {
     let is_of_frame = |own: &&Actor| own.frame() == Some(frame);
     own.filter(is_of_frame).is_some_and(|own| tree.check_hold(own).is_ok())
 }
 
-/// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
+/// Why no other actor continues a frame now: a worker has it. `None`: nothing keeps other actors from it.
 pub fn with_worker(stack: &Stack, frame: Handle) -> Result<Option<String>, Error> {
     stack.read(|tree| {
         let holder = tree.holder(frame, now()).filter(|holder| holder.kind == HolderKind::Worker)?;
@@ -28,10 +28,11 @@ pub fn with_worker(stack: &Stack, frame: Handle) -> Result<Option<String>, Error
     })
 }
 
-/// The hold of the worker that has started this program for a frame: of which stack, the folder of the stack knows.
+/// The hold of the worker that has started this program for a frame. The folder of the stack knows to which
+/// stack it belongs.
 pub fn own_hold() -> Option<Hold> {
     let [handle, worker, generation] = HOLD_VARIABLES.map(|name| env::var(name).ok());
-    // Generations begin with 1, so what cannot be read is refused as an earlier one.
+    // Generations begin with 1, so a generation that cannot be read is refused as an earlier one.
     let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
     let (kind, name) = (HolderKind::Worker, worker.unwrap_or_default());
     Some(Hold { handle: handle?.parse().ok()?, kind, name, generation, until: 0, tries: 0 })

@@ -19,7 +19,8 @@ pub enum HostFiles {
 }
 
 impl HostFiles {
-    /// The variable of the environment with which a person names another folder. An empty one counts as none.
+    /// The variable of the environment with which a person names another folder. An empty value counts as
+    /// none.
     pub fn variable(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some("CLAUDE_CONFIG_DIR"),
@@ -45,7 +46,7 @@ impl HostFiles {
         }
     }
 
-    /// The folder with the files. `None`: nobody has named it, and there is no home folder.
+    /// The folder with the files. `None`: no variable names it, and there is no home folder.
     pub fn folder(self) -> Option<PathBuf> {
         match (self, self.named()) {
             // The variable of Gemini CLI names the home in which its folder is.
@@ -55,7 +56,7 @@ impl HostFiles {
         }
     }
 
-    /// The home of the person as the host sees it.
+    /// The home of the person, as the host finds it.
     pub fn home(self) -> Option<PathBuf> {
         self.named().filter(|_| matches!(self, Self::Gemini)).or_else(home)
     }

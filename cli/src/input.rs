@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// The argument that stands for the standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// The texts of these arguments. One of them can be `-`: the standard input, without the line end at its end.
+/// The texts of these arguments. One of them can be `-`: the standard input, without its last line end.
 ///
 /// # Errors
 /// If several are `-`; if the standard input cannot be read, or is not UTF-8.
@@ -45,7 +45,7 @@ pub fn text(argument: String) -> Result<String, Failure> {
 /// The content of a file without a byte order mark, in UTF-8 or UTF-16; `-` is the standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is no text.
+/// If it cannot be read, or is not a text.
 pub fn content(file: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = match file == Path::new(STANDARD_INPUT) {
@@ -57,7 +57,7 @@ pub fn content(file: &Path) -> Result<String, Failure> {
     decoded(bytes).map_err(|error| failed(&io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
-/// The content of a file, to be read from its beginning piece by piece. It is not the standard input.
+/// The content of a file, to be read from its beginning piece by piece. The standard input is not allowed.
 ///
 /// # Errors
 /// If the file cannot be opened.
@@ -65,8 +65,8 @@ pub fn reader(file: &Path) -> Result<impl BufRead + use<>, Failure> {
     File::open(file).map(BufReader::new).map_err(|error| Failure::of_file("read", file.display(), &error))
 }
 
-/// The beginning of a file up to the end of its first line, and of that at most `limit` bytes. `None` for what can be read
-/// only once, such as the standard input or a pipe, and if the beginning is not UTF-8.
+/// The beginning of a file up to the end of its first line, but at most `limit` bytes. `None` if the file can
+/// be read only once, such as the standard input or a pipe, and if the beginning is not UTF-8.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -109,7 +109,7 @@ pub fn frame_and_text(
 /// handle, the text was forgotten.
 ///
 /// # Errors
-/// If it was. `what` is missing, such as `the answer`.
+/// If the text was forgotten. `what`: what is missing, such as `the answer`.
 pub fn check_not_forgotten(frame: Option<&FrameRef>, text: &str, what: &str) -> Result<(), Failure> {
     match text.parse::<Handle>() {
         Ok(handle) if frame.is_none() => {
@@ -119,7 +119,7 @@ pub fn check_not_forgotten(frame: Option<&FrameRef>, text: &str, what: &str) -> 
     }
 }
 
-/// The failure of a command line whose arguments do not go together.
+/// The failure of a command line whose arguments do not fit together.
 pub fn misused(message: &str) -> Failure {
     Failure::new(Exit::Usage, "arguments", message)
 }

@@ -1,6 +1,7 @@
-//! What servers write down for people: on the standard error, which hosts show or keep, and with `--log` all calls in a file. It says
-//! which tools were called, for which frames, which requests passed, and which kind of error refused one. It holds no texts of the work,
-//! and therefore nothing of what libraries write down, which has whole errors and messages.
+//! What servers log for people: on the standard error, which hosts show or keep, and with `--log` all calls
+//! in a file. The log says which tools were called, for which frames, which requests passed, and which kind
+//! of error refused a request. It has no texts of the work. Therefore it has nothing of what libraries log,
+//! because that has whole errors and messages.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, stderr};
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 
 /// The modules of this program.
 const OURS: &str = "callstack";
-/// The size from which on a file is put aside at the start of a server, in bytes.
+/// If a file has at least this size at the start of a server, it is put aside. In bytes.
 const LONGEST: u64 = 4 << 20;
 
 /// The messages that are written to the standard error.
@@ -27,10 +28,10 @@ const LONGEST: u64 = 4 << 20;
 pub enum Errors {
     /// Warnings and errors.
     Warnings,
-    /// All that happens.
+    /// Everything that happens.
     #[cfg(feature = "proxy")]
     All,
-    /// Nothing: the terminal is another program's.
+    /// Nothing: another program uses the terminal.
     #[cfg(feature = "proxy")]
     Nothing,
 }
@@ -47,7 +48,7 @@ impl Errors {
     }
 }
 
-/// Begins to write. Lines of several servers in one file do not mix.
+/// Begins to write. Lines of several servers in one file are not mixed.
 ///
 /// # Errors
 /// If the file cannot be written.

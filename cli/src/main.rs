@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Subcommand::Proxy(arguments) => proxy::start(&arguments, StackFolder::new(stack, is_repeated), output),
         #[cfg(feature = "proxy")]
         Subcommand::Run(arguments) => {
-            // The exit code is the agent's.
+            // The exit code is the exit code of the agent.
             return match run_agent::start(arguments, StackFolder::new(stack, is_repeated), output) {
                 Ok(code) => ExitCode::from(code),
                 Err(failure) => failed(&failure, output).into(),
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()
 }
 
-/// Reports a failure. A reader of the output that has gone, such as `head`, is none.
+/// Reports a failure. If a reader of the output has gone, such as `head`, this is not a failure.
 fn failed(failure: &Failure, output: Output) -> Exit {
     if failure.is_closed_pipe() {
         return Exit::Done;
@@ -110,10 +110,10 @@ fn failed(failure: &Failure, output: Output) -> Exit {
 
 /// Answers a command line that asks for help or the version, or that cannot be understood.
 fn refused(error: &clap::Error) -> ExitCode {
-    // The command line cannot be understood, so this is the only sign of what its author reads.
+    // The command line cannot be understood, so this is the only sign of what the caller reads.
     let is_json = env::args_os().any(|argument| argument == "--json");
     if !error.use_stderr() || !is_json {
-        // Fails only if nobody reads it.
+        // Fails only if no process reads it.
         let _ = error.print();
         return ExitCode::from(error.exit_code() as u8);
     }

@@ -1,5 +1,5 @@
-//! The process group of a command. It is killed when the command ends, when this process gives it up, and when this
-//! process itself ends, however it ends.
+//! The process group of a command. It is killed when the command ends, when this process gives it up, and
+//! when this process itself ends, no matter how it ends.
 
 use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -12,10 +12,12 @@ use crate::token::Token;
 /// The variable that marks all processes of a group, also those that have made groups or sessions of their own, as `timeout` and `setsid` do.
 const MARK: &str = "CALLSTACK_PROCESS_GROUP";
 
-/// What the watcher of a group does: it waits for the end of its input, kills what is marked, and then the group to which it belongs. The
-/// other end of its input is in this process alone, so it is closed when this process ends. What asks the group to end leaves it
-/// there. The first line of its input is the number of the command, which may have made a group of its own. Its argument is the mark; a
-/// process that forks meanwhile is found by the next look. Systems without `/proc` have no marks.
+/// What the watcher of a group does: it waits for the end of its input, kills what is marked, and then kills
+/// the group to which it belongs. Only this process has the other end of the input, so the input is closed
+/// when this process ends. A signal that asks the group to end does not end the watcher. The first line of
+/// the input is the number of the command, which may have made a group of its own. The argument of the
+/// watcher is the mark. A process that forks meanwhile is found by the next look. Systems without `/proc`
+/// have no marks.
 const WATCHER: &str = r#"trap '' HUP INT QUIT TERM USR1 USR2 ALRM; read -r command; read -r end
 [ -z "$command" ] || kill -s KILL -- "-$command" 2>/dev/null
 for look in 1 2 3 4 5; do
@@ -38,7 +40,8 @@ pub struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// A new group, in which only the watcher is. A command that is started in it is never without the watcher.
+    /// A new group that contains only the watcher. A command that is started in the group is never without
+    /// the watcher.
     ///
     /// # Errors
     /// If the watcher cannot be started.
@@ -47,7 +50,8 @@ impl ProcessGroup {
         let mark = Token::random()?.to_string();
         let mut watcher = Command::new("sh");
         watcher.args(["-c", WATCHER, "watcher", &format!("{MARK}={mark}")]);
-        // Another group, in which this process is, leaves it to kill its own.
+        // If this process is in another group, that group leaves this watcher alone, so that it kills its own
+        // group.
         watcher.env_remove(MARK).process_group(0).stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
         let watcher = watcher.spawn()?;
         let id = i32::try_from(watcher.id()).ok().and_then(Pid::from_raw);
@@ -73,13 +77,14 @@ impl ProcessGroup {
         self.life.as_mut().map_or(Ok(()), |life| writeln!(life, "{command}"))
     }
 
-    /// Asks the processes of the group to end, and those of a group that the command has made for itself.
+    /// Asks the processes of the group to end, and the processes of a group that the command has made for
+    /// itself.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     fn signal(&self, signal: Signal) {
-        // There is no group of the command if it has made none.
+        // If the command has made no group, there is no such group.
         for id in [self.command, self.id].into_iter().flatten() {
             let _ = kill_process_group(id, signal);
         }
@@ -89,7 +94,7 @@ impl ProcessGroup {
     pub fn kill(&mut self) {
         drop(self.life.take());
         (self.id, self.command) = (None, None);
-        // It kills them, and itself, so this does not wait for long.
+        // The watcher kills them and itself, so this does not wait for long.
         let _ = self.watcher.wait();
     }
 }

@@ -5,8 +5,9 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The folder of the main checkout that is the same as a folder of one of its worktrees: `shop/src` for `shop-fix/src`. A submodule of a
-/// worktree belongs to it. `None`: the folder is in no worktree, or its repository has no main checkout.
+/// The folder of the main checkout that is the same as a folder of one of its worktrees: `shop/src` for
+/// `shop-fix/src`. A submodule of a worktree belongs to the worktree. `None`: the folder is not in a
+/// worktree, or its repository has no main checkout.
 pub fn in_main_checkout(folder: &Path) -> Option<Twin> {
     let (root, main) = folder.ancestors().find_map(|above| Some((above, main_checkout(above)?)))?;
     let within = folder.strip_prefix(root).ok()?;
@@ -40,16 +41,17 @@ fn main_checkout(worktree: &Path) -> Option<PathBuf> {
     (is_other && has_files_of(main, &common)).then(|| main.to_owned())
 }
 
-/// True if a repository names the worktree, as the worktree names it. A `.git` that came with the files of a stranger may name any
-/// repository of the person, but that repository does not name it.
+/// True if a repository names the worktree, as the worktree names the repository. A `.git` that came with the
+/// files of a stranger may name any repository of the person, but that repository does not name it.
 fn knows(common: &Path, own: &Path, link: &Path) -> bool {
     let back = fs::read_to_string(own.join("gitdir")).ok();
     let back = back.and_then(|back| fs::canonicalize(own.join(back.trim())).ok());
     own.parent() == Some(&common.join("worktrees")) && back.is_some() && back == fs::canonicalize(link).ok()
 }
 
-/// True if a folder has one of the files that the repository in it has checked out. With `--separate-git-dir` the checkout is in another
-/// folder, of which the repository knows nothing. A repository that has checked out nothing is taken for what it looks like.
+/// True if a folder has one of the files that the repository in it has checked out. With `--separate-git-dir`
+/// the checkout is in another folder that the repository does not know. If a repository has checked out
+/// nothing, the folder is taken for its checkout.
 fn has_files_of(main: &Path, common: &Path) -> bool {
     let Ok(index) = File::open(common.join("index")) else { return true };
     let mut index = BufReader::new(index);
@@ -60,7 +62,8 @@ fn has_files_of(main: &Path, common: &Path) -> bool {
     }
     let names = fs::read_dir(main).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let names: Vec<OsString> = names.filter(|name| name != ".git").collect();
-    // Each path ends with a zero. What is before it matters as little as which of its folders a name is.
+    // Each path ends with a zero. What is before the path does not matter, and neither does which part of the
+    // path a name is.
     let has_name = |path: &[u8]| {
         let mut parts = path.split(|byte| *byte == b'/');
         parts.any(|part| names.iter().any(|name| part.ends_with(name.as_encoded_bytes())))

@@ -1,7 +1,8 @@
 //! The lock of a run: the file `runs/{run}.lock` in the stack's folder.
 //!
-//! The process that drives the run holds a lock on the file, which the system releases when the process ends, however it
-//! ends. The file says which process it is, and which background commands it has started.
+//! The process that drives the run holds a lock on the file. The system releases this lock when the process
+//! ends, no matter how it ends. The file says which process it is, and which background commands it has
+//! started.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek};
@@ -29,12 +30,13 @@ pub struct Notes {
     pub commands: Vec<BackgroundCommand>,
 }
 
-/// Removes the file of a run that is over. Nobody can drive it any more.
+/// Removes the file of a run that is over. No process can drive it any more.
 pub fn forget(stack: Option<&Path>, run: Handle) {
     let _ = stack.map(|stack| fs::remove_file(path_of(stack, run)));
 }
 
-/// The process that drives a run, if one does; 0 if it is not known which one. `stack`: its folder; none drives runs on servers.
+/// The process that drives a run, if one does; 0 if it is not known which one. `stack`: the folder of the
+/// stack. No process drives runs on servers.
 pub fn driving_process(stack: Option<&Path>, run: Handle) -> Option<u32> {
     let mut file = open(&path_of(stack?, run), false).ok()?;
     match file.try_lock_shared() {
@@ -61,15 +63,15 @@ pub fn open(path: &Path, to_write: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// True if both are of one file.
+/// True if both belong to one file.
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The standard library cannot tell it on Windows, where no agent drives runs: a file in the place of another is one that
-/// nobody has locked.
+/// The standard library cannot tell it on Windows, where no agent drives runs: a file in the place of another
+/// is a file that no process has locked.
 #[cfg(not(unix))]
 fn is_same(_one: &Metadata, other: &Metadata) -> bool {
     other.is_file()

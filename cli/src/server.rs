@@ -20,15 +20,15 @@ impl ServerStack {
         Self { url }
     }
 
-    /// The URL as the user has given it. It can have a password.
+    /// The URL as the person has given it. It can have a password.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The URL without its password, for messages and for files that others read. Of a URL that is wrong, only the scheme, the user
-    /// and the host.
+    /// The URL without its password, for messages and for files that others read. If the URL is wrong, it is
+    /// only the scheme, the user and the host.
     pub fn shown(&self) -> String {
-        // Without PostgreSQL nobody can tell whether it is right.
+        // Without PostgreSQL it is not known whether the URL is right.
         #[cfg(feature = "postgres")]
         if let Ok(shown) = StackUrl::without_password(&self.url) {
             return shown;
@@ -54,8 +54,9 @@ fn shown_authority(authority: &str) -> String {
     }
 }
 
-/// The user and the host of a URL that is wrong, from the text behind the scheme. A password there may have any character, so if an
-/// `@` is where none belongs, only the text before the first separator is shown: it is a user or a host.
+/// The user and the host of a URL that is wrong, from the text after the scheme. A password there may have
+/// any character. So if an `@` is at a wrong place, only the text before the first separator is shown: it is
+/// a user or a host.
 fn shown_place(rest: &str) -> String {
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     match authority.contains('@') && !path.contains('@') {
@@ -69,7 +70,7 @@ impl ServerStack {
     /// Opens the stack, which must exist.
     ///
     /// # Errors
-    /// If it does not; the errors of the server.
+    /// If the stack does not exist; the errors of the server.
     pub fn open(&self, options: StackOptions) -> Result<Stack, Failure> {
         Stack::open_existing_url(&self.url, options)?.ok_or_else(|| {
             Failure::new(Exit::Failed, "no_stack", format!("there is no stack {}", self.place()))

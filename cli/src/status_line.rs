@@ -1,14 +1,15 @@
-//! A frame, how far its task is, and what it has cost, in one line: for the status line of an agent, and the title of a terminal.
+//! A frame, how far its task is, and what it has cost, in one line: for the status line of an agent, and for
+//! the title of a terminal.
 
 use callstack_core::text::one_line;
 use callstack_core::{Handle, Tree};
 
 use crate::output::us_dollars;
 
-/// The most characters of a title in the line.
+/// The maximum number of characters of a title in the line.
 const TITLE: usize = 40;
 
-/// The line for a frame; without one for the active frame. Empty if nothing is open or planned.
+/// The line for a frame; without a frame the line for the active frame. Empty if nothing is open or planned.
 pub fn of(tree: &Tree, frame: Option<Handle>) -> String {
     let frame = frame.or_else(|| tree.active());
     let overview = tree.overview(frame.map(|frame| tree.root(frame)));

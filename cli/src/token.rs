@@ -1,4 +1,4 @@
-//! The token of a server: a secret text. Who knows it may use the server.
+//! The token of a server: a secret text. A program that knows it may use the server.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,5 @@
-//! The advice to push or to pop that follows from the records of a frame: how many requests it has taken, and which files are there.
+//! The advice to push or to pop. It follows from the records of a frame: how many requests the frame has
+//! taken, and which files are there.
 
 use std::collections::HashSet;
 

@@ -37,7 +37,7 @@ Examples:
 pub struct AgentArguments {
     #[command(flatten)]
     given: GivenOptions,
-    /// The task of the agent. With --resume an instruction, which the model gets as a message of the user.
+    /// The task of the agent. With --resume: an instruction that the model gets as a message of the user.
     #[arg(required_unless_present = "resume", value_name = "TASK")]
     pub task: Option<String>,
     /// The memory that the agent manages: stack and heap, or stack, heap and registers.
@@ -58,7 +58,8 @@ pub struct AgentArguments {
     /// The workspace: the folder in which the agent works.
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// The folder in which the run is saved. Default: .callstack in the workspace, also if there is a stack above it.
+    /// The folder in which the run is saved. Default: .callstack in the workspace, even if there is a stack
+    /// above it.
     #[arg(long, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true, help_heading = common_options::HEADING)]
     stack: Option<OsString>,
     /// Continue the newest unfinished run, or the one with this handle, ID or title: --resume=f12.
@@ -83,7 +84,8 @@ pub struct AgentArguments {
     /// Maximum size of what a frame sees of the frames around it.
     #[arg(long, default_value_t = RunSettings::RESULTS_BUDGET, value_name = "TOKENS")]
     results_budget: usize,
-    /// Give the model the rules alone, without examples and common mistakes: about 1,600 tokens less. For models that are trained to work so.
+    /// Give the model only the rules, without examples and common mistakes: about 1,600 tokens less. For
+    /// models that are trained to work in this way.
     #[arg(long)]
     short_prompt: bool,
     /// Time limit of a command. The model can give a command another one, up to an hour.
@@ -152,8 +154,8 @@ impl AgentArguments {
 
     /// The folder in which the run is saved. An empty name counts as none.
     ///
-    /// Not the nearest stack, as for the other commands: `--resume` must not find the run of another workspace, whose
-    /// commands it would then run in this one.
+    /// Unlike the other commands, this one does not use the nearest stack: `--resume` must not find the run
+    /// of another workspace. It would then execute the commands of that run in this workspace.
     pub fn stack_folder(&self) -> PathBuf {
         let given = self.stack.as_ref().filter(|folder| !folder.is_empty());
         given.map_or_else(|| self.dir.join(".callstack"), PathBuf::from)
@@ -209,8 +211,9 @@ impl AgentArguments {
     }
 }
 
-/// The options that were given, as a shell reads them, without those that a run keeps or that select it, and without those
-/// about output. Those of environment variables are among them, because the next shell may have other ones.
+/// The options that were given, as a shell reads them. Options that a run keeps, options that select the run,
+/// and options about output are left out. Options from environment variables are included, because the next
+/// shell may have other variables.
 struct GivenOptions(Vec<String>);
 
 impl FromArgMatches for GivenOptions {

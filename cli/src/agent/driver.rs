@@ -9,7 +9,8 @@ use callstack_core::Handle;
 
 use crate::run_lock::{BackgroundCommand, Notes, open, path_of, read};
 
-/// A process that only looks at the lock holds it for a moment. So one that takes it tries several times.
+/// A process that only looks at the lock holds it for a moment. Therefore a process that takes the lock tries
+/// several times.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
@@ -42,7 +43,8 @@ impl Driver {
             }
             std::thread::sleep(BETWEEN_TRIES);
         }
-        // A file system without locks cannot tell, and must not keep a run from going on.
+        // A file system without locks cannot tell whether another process drives the run. It must not keep a
+        // run from continuing.
         let earlier = read(&mut file);
         let mut driver = Self { file, earlier };
         let notes = Notes { process: std::process::id(), ..driver.earlier.clone() };
@@ -63,7 +65,8 @@ impl Driver {
     }
 }
 
-/// Opens the file of a run. It is not cut before it is locked, because it says who holds the lock.
+/// Opens the file of a run. The file is not truncated before it is locked, because it says which process
+/// holds the lock.
 fn open_or_create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent()
         && let Err(error) = fs::create_dir(folder)

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// A failure of the model, or of what it takes to ask it.
+/// A failure of the model, or of something that is needed to ask it.
 pub fn failed(problem: impl ToString) -> Failure {
     Failure::new(Exit::Failed, "model", problem.to_string())
 }

@@ -19,8 +19,8 @@ pub struct Gauge {
     answer: Option<u64>,
     /// Maximum length of a prompt that follows from a refusal without a number.
     prompt: u64,
-    /// The provider's number of tokens of a prompt, divided by the estimate. It is that of the last prompt for which the
-    /// provider has returned a number.
+    /// The provider's number of tokens of a prompt, divided by the estimate. It comes from the last prompt
+    /// for which the provider has returned a number.
     ratio: f64,
     /// The estimated length of the last prompt, with the tools.
     estimate: u64,

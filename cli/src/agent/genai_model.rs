@@ -24,7 +24,7 @@ use super::problems::Names;
 use super::usage::Meter;
 use crate::failure::Failure;
 
-/// Maximum size of an answer's text, in bytes. No model writes so much on purpose.
+/// Maximum size of an answer's text, in bytes. No model writes that much on purpose.
 const LARGEST_ANSWER: usize = 4 << 20;
 
 /// Time limit of the request that finds out what an address returns.
@@ -97,7 +97,8 @@ impl GenaiModel {
         ChatRequest::new(messages).with_tools(tools.iter().map(offer).collect::<Vec<_>>())
     }
 
-    /// Finds out what an address returns that answers without an event: by a request without streaming, for one token.
+    /// Finds out what an address returns if it answers without an event. Sends a request without streaming
+    /// for that, for one token.
     async fn diagnose(&self, request: ChatRequest) -> ModelError {
         let options = ChatOptions::default().with_max_tokens(1);
         let asked = self.client.exec_chat(self.target.clone(), request, Some(&options));
@@ -160,7 +161,8 @@ fn conversation(prompt: &Prompt, wire: Wire) -> Vec<ChatMessage> {
         }
         if !answers.is_empty() {
             messages.push(std::mem::take(&mut answers).into());
-            // Several providers with OpenAI's interface refuse a user's message directly behind the answers of tools.
+            // Several providers with OpenAI's interface refuse a user's message directly after the answers of
+            // tools.
             if wire == Wire::Openai && matches!(**message, Message::User { .. }) {
                 messages.push(ChatMessage::assistant("(A message of the user follows.)"));
             }

@@ -13,7 +13,7 @@ pub struct ContextLimit {
     pub answer: Option<u64>,
 }
 
-/// Parts of the texts, in small letters.
+/// Parts of the texts, in lower case.
 const TEXTS: &[&str] = &[
     // OpenAI, Azure, vLLM, DeepSeek, OpenRouter, llama.cpp, LM Studio
     "context length",
@@ -38,7 +38,8 @@ const TEXTS: &[&str] = &[
     "too many tokens",
 ];
 
-/// The limits in the texts. The group `limit` is the length of prompt and answer, `answer` that of the answer.
+/// The limits in the texts. The group `limit` is the length of the prompt with the answer, and the group
+/// `answer` is the length of the answer.
 static LIMITS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         r"context limit: \d+ \+ (?<answer>\d+) > (?<limit>\d+)",

@@ -45,7 +45,7 @@ enum Left {
     GivenUp,
     /// The run can be resumed.
     Open(Handle),
-    /// Somebody else has ended the run.
+    /// Another program or a person has ended the run.
     Over(Handle),
 }
 
@@ -54,8 +54,8 @@ pub fn start(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure
     runtime("agent")?.block_on(run(arguments, output))
 }
 
-/// Runs the command. Writes the result to the standard output, and everything else to the standard error; with `--json`
-/// no progress.
+/// Runs the command. Writes the result to the standard output, and everything else to the standard error.
+/// With `--json` it writes no progress.
 async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
     let mut left = Left::Nothing;
     let failure = match work(arguments, Progress::new(output.is_json), &mut left).await {
@@ -71,7 +71,7 @@ async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure
         Err(failure) => failure,
     };
     Err(match left {
-        // These failures say themselves what to do.
+        // The texts of these failures already say what to do.
         Left::Nothing => failure,
         Left::GivenUp => failure.next("run the command again; the model never answered, so there is no run to resume"),
         Left::Open(run) => failure.next(arguments.resume_command(run)),
@@ -79,7 +79,7 @@ async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure
     })
 }
 
-/// Does the work. `left` becomes what is left of the run if this is not its end.
+/// Does the work. If this is not the end of the run, `left` says in which state the run is left.
 async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -> Result<End, Failure> {
     if arguments.task.as_ref().is_some_and(|task| task.trim().is_empty()) {
         return Err(wrong("the task or instruction is empty; write what the agent is to do"));
@@ -114,7 +114,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     Ok(end)
 }
 
-/// Starts a new run, or takes the one of `--resume`. No other process can drive it then.
+/// Starts a new run, or takes the run of `--resume`. After that no other process can drive the run.
 fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
     let run = match &arguments.resume {
         None => {
@@ -140,7 +140,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
                 .next(format!("look at the rights of {}", arguments.stack_folder().join("runs").display())),
         }
     })?;
-    // What other processes have done before this one took the lock.
+    // Reads what other processes have done before this one took the lock.
     stack.refresh()?;
     check_open(stack, run, arguments)?;
     Ok(Driven { stack: stack.clone(), run, driver })
@@ -176,7 +176,7 @@ fn check_open(stack: &Stack, run: Handle, arguments: &AgentArguments) -> Result<
     Err(refused("over", message).next(arguments.show_command(run)))
 }
 
-/// Sends the model the user's instruction, if there is one, and works.
+/// Sends the model the person's instruction, if there is one, and works.
 async fn proceed(
     arguments: &AgentArguments,
     driven: Driven,

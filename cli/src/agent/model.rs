@@ -51,7 +51,7 @@ pub enum ModelError {
     Unreachable { problem: String },
     /// The prompt is too long for the model. A shorter one may be answered.
     TooLong { problem: String, limit: ContextLimit },
-    /// A permanent problem. The text tells the user how to solve it.
+    /// A permanent problem. The text tells the person how to solve it.
     Never { problem: String },
 }
 

@@ -11,7 +11,7 @@ use super::model::ModelError;
 /// Maximum length of what a provider has said, in characters.
 const LONGEST: usize = 300;
 
-/// What messages name: the model, its address, and the variable with the API key.
+/// The names for messages: the model, its address, and the variable with the API key.
 pub struct Names {
     pub model: String,
     pub address: String,
@@ -50,7 +50,8 @@ impl Names {
         }
     }
 
-    /// The problem of an address that answers, but not as a model does. `error`: of a request without streaming.
+    /// The problem of an address that answers, but not as a model does. `error`: the error of a request
+    /// without streaming.
     pub fn no_model(&self, error: &genai::Error) -> ModelError {
         let what = match error {
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
@@ -80,7 +81,7 @@ impl Names {
         }
     }
 
-    /// The problem of an address that answers a request without streaming, but not one with it.
+    /// The problem of an address that answers a request without streaming, but not a request with streaming.
     pub fn no_stream(&self) -> ModelError {
         ModelError::Unreachable {
             problem: format!("{} does not stream the answers of {}, which is needed", self.address, self.model),
@@ -135,7 +136,7 @@ impl Names {
     }
 }
 
-/// True if a refusal, in small letters, says that there is no such model.
+/// True if a refusal says that there is no such model. `said`: the refusal in lower case.
 fn is_of_model(said: &str, model: &str) -> bool {
     const TEXTS: [&str; 8] = [
         "not exist",
@@ -180,13 +181,13 @@ fn message_of(body: &str) -> String {
     places.into_iter().find_map(Value::as_str).unwrap_or(body).trim().to_owned()
 }
 
-/// What to say of a response that is a page for people: its title.
+/// What to say about a response that is a page for people: its title.
 fn page(body: &str) -> Option<String> {
     let small = body.trim_start().to_lowercase();
     if !["<!doctype", "<html", "<head", "<body"].iter().any(|begin| small.starts_with(begin)) {
         return None;
     }
-    // The small letters of some characters have other lengths, so the title is taken from them.
+    // In lower case some characters have other lengths, so the title is taken from the text in lower case.
     let title = small.split_once("<title").and_then(|(_, rest)| rest.split_once('>')?.1.split_once("</title"));
     Some(match title.map(|(title, _)| beginning(title.trim())) {
         Some(title) if !title.is_empty() => format!("a web page, “{title}”"),

@@ -37,7 +37,7 @@ impl Progress {
         self.tree(stack, run);
     }
 
-    /// The user has sent the model an instruction.
+    /// The person has sent the model an instruction.
     pub fn told(&self, instruction: &str) {
         self.row("the model is told: ", instruction, "");
     }
@@ -66,7 +66,8 @@ impl Progress {
         self.note(&format!("{problem}; trying again in {:.1} s", wait.as_secs_f64()));
     }
 
-    /// The model has answered a prompt, for which the provider has counted these tokens; 0: it has not.
+    /// The model has answered a prompt. `prompt_tokens`: the provider's count of the prompt's tokens; 0 if it
+    /// has not counted them.
     pub fn answered(&self, prompt_tokens: u64) {
         self.end_text();
         if prompt_tokens > 0 {
@@ -83,8 +84,8 @@ impl Progress {
         self.row("  ", &format!("{} {}", call.name, call.arguments), "");
     }
 
-    /// Writes the first and the last line of an answer, and the line between if it is only one. The last line has the exit
-    /// status of a command.
+    /// Writes the first and the last line of an answer, and the line between them if there is only one. The
+    /// last line has the exit status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
@@ -118,7 +119,7 @@ impl Progress {
         }
     }
 
-    /// The end of the work, with the totals of the run, earlier processes included.
+    /// Writes the end of the work, with the totals of the run. The totals include earlier processes.
     pub fn end(&self, stack: &Stack, run: Handle) {
         self.end_text();
         let (steps, peak) = (self.steps.get(), self.peak.get());

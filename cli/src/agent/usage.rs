@@ -1,7 +1,7 @@
-//! The numbers of tokens that a provider reports, also with an answer that breaks off.
+//! The numbers of tokens that a provider reports, also for an answer that breaks off.
 //!
-//! They are read from the events of the answer, because genai returns them only with a complete one, and leaves out the
-//! reasoning of Anthropic's models.
+//! They are read from the events of the answer. genai returns them only with a complete answer, and leaves
+//! out the reasoning of Anthropic's models.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -87,14 +87,15 @@ fn counted(usage: &Map<String, Value>) -> ModelRequest {
     ]);
     let cache_write = first(&[&["cache_creation_input_tokens"], &["prompt_tokens_details", "cache_write_tokens"]]);
     let uncached_input = match number(&["prompt_tokens"]) {
-        // OpenAI's number of the prompt contains cached tokens.
+        // OpenAI's number of tokens of the prompt includes cached tokens.
         Some(prompt) => prompt.saturating_sub(cache_read).saturating_sub(cache_write),
         None => first(&[&["input_tokens"]]),
     };
     let reasoning =
         first(&[&["completion_tokens_details", "reasoning_tokens"], &["output_tokens_details", "thinking_tokens"]]);
     let answer = first(&[&["completion_tokens"], &["output_tokens"]]);
-    // Most numbers of the answer contain the reasoning. Where they do not, the total is larger than both.
+    // Most numbers of the answer include the reasoning. If a number does not, the total is larger than the
+    // prompt and the answer together.
     let parts = [uncached_input, cache_read, cache_write, answer];
     let without_reasoning = parts.into_iter().fold(0, u64::saturating_add);
     let contains_reasoning = number(&["total_tokens"]).is_none_or(|total| total <= without_reasoning);

@@ -60,7 +60,8 @@ pub struct Agent<M> {
     limits: Limits,
     advice: Advice,
     progress: Progress,
-    /// Background commands of an earlier process, which have ended with it, and of which the model is not told yet.
+    /// Background commands of an earlier process. They have ended with it, and the model has not been told
+    /// yet.
     ended: Vec<BackgroundCommand>,
 }
 
@@ -72,7 +73,7 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// Sends the model an instruction of the user.
+    /// Sends the model an instruction of the person.
     pub fn tell(&self, instruction: &str) -> callstack_core::Result<()> {
         let run = self.stack.run(self.run);
         let note = match run.status()?.depth {
@@ -122,8 +123,8 @@ impl<M: Model> Agent<M> {
         })
     }
 
-    /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been
-    /// killed, has started the run.
+    /// Works until the run ends, and ends all background commands. `is_resumed`: another process has started
+    /// the run. That process may have been killed.
     pub async fn work(mut self, is_resumed: bool) -> Result<End, Failure> {
         let mut interrupts = Interrupts::new()?;
         self.progress.begin(&self.stack, self.run);
@@ -254,7 +255,8 @@ impl<M: Model> Agent<M> {
         let (mut answer, is_error) = match answered {
             Some(Ok(Done { answer, written })) => {
                 if let Some(path) = written.filter(|_| self.settings.shared_results) {
-                    // Before the answer: if the program is killed in between, the call is carried out again.
+                    // This comes before the answer: if the program is killed in between, the call is carried
+                    // out again.
                     self.stack.add_artifact(frame, path)?;
                 }
                 (answer, false)

@@ -1,5 +1,6 @@
-//! The lanes of a chart, for formats in which bars must be nested: within a lane, frames begin and end like calls on one
-//! thread. A frame that runs beside its siblings, or longer than its parent, has its bar on another lane.
+//! The lanes of a chart, for formats in which bars must be nested: within a lane, frames begin and end like
+//! calls on one thread. A frame that runs at the same time as its siblings, or longer than its parent, has
+//! its bar on another lane.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -28,7 +29,7 @@ struct Lane {
 pub fn lanes(frames: &[ChartFrame]) -> Vec<Vec<Edge>> {
     let mut bars: Vec<(usize, &Bar)> =
         frames.iter().enumerate().filter_map(|(place, frame)| Some((place, frame.bar.as_ref()?))).collect();
-    // Of frames that begin together, the parent comes first.
+    // If frames begin at the same time, the parent comes first.
     bars.sort_by_key(|(place, bar)| (bar.from, *place));
     let mut lanes: Vec<Lane> = Vec::new();
     let mut free = FreeLanes::default();
@@ -50,7 +51,7 @@ pub fn lanes(frames: &[ChartFrame]) -> Vec<Vec<Edge>> {
     lanes.into_iter().map(close).collect()
 }
 
-/// The lane of the parent, if the bar lies within that of the parent, and no sibling is open there.
+/// The lane of the parent, if the bar lies within the bar of the parent, and no sibling is open there.
 fn lane_of_parent(lanes: &mut [Lane], lane_of: &[Option<usize>], bar: &Bar) -> Option<usize> {
     let parent = bar.parent?;
     let lane = lane_of[parent]?;
@@ -67,7 +68,8 @@ pub struct FreeLanes {
 }
 
 impl FreeLanes {
-    /// Takes the first lane that is free at a time, or a new one, until another time. The times of the calls do not go back.
+    /// Takes the first lane that is free at the time `from`, or a new one, until the time `to`. From call to
+    /// call, `from` does not go back.
     pub fn occupy(&mut self, from: u64, to: u64) -> usize {
         while let Some(Reverse((_, lane))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= from) {
             self.ends.pop();
@@ -85,7 +87,8 @@ impl Lane {
         self.edges.push(Edge { time: bar.from, frame, begins: true });
     }
 
-    /// Ends the bars that are over at a time, from the innermost one, but not `kept` and what encloses it.
+    /// Ends the bars that are over at a time, from the innermost one, but not `kept` and the bars that
+    /// enclose it.
     fn end(&mut self, time: u64, kept: Option<usize>) {
         while let Some((frame, end)) = self.open.pop_if(|(frame, end)| *end <= time && Some(*frame) != kept) {
             self.edges.push(Edge { time: end, frame, begins: false });

@@ -16,8 +16,8 @@ pub struct Chart {
     pub revision: u64,
     /// The beginning of the first bar or request.
     pub from: u64,
-    /// The end of the last bar or request. What has not ended lasts until the time of the newest event, not until now:
-    /// nobody knows whether an agent still works on it.
+    /// The end of the last bar or request. What has not ended lasts until the time of the newest event, not
+    /// until now: the stack does not know whether an agent still works on it.
     pub to: u64,
     /// The frames, parents before their children and siblings in their order.
     pub frames: Vec<ChartFrame>,
@@ -36,7 +36,7 @@ pub struct ChartFrame {
     pub level: usize,
     pub status: FrameStatus,
     pub title: String,
-    /// The sums of its requests, and of those below it.
+    /// The sums of its requests, and of the requests of the frames below it.
     pub usage: FrameUsage,
     /// `None` if the work on the frame has not begun.
     pub bar: Option<Bar>,
@@ -51,7 +51,8 @@ pub struct Bar {
     pub is_open: bool,
     /// The times in which it was blocked, within the bar.
     pub blocked: Vec<Span>,
-    /// The row, counted from 0 at the top: below that of the parent, and apart from siblings of the same time.
+    /// The row, counted from 0 at the top. It is below the row of the parent, and siblings of the same time
+    /// have other rows.
     pub row: usize,
     /// The place in [`Chart::frames`] of the nearest ancestor that has a bar.
     pub parent: Option<usize>,
@@ -116,7 +117,7 @@ impl Chart {
 fn bar(timeline: &Timeline, handle: Handle, end: u64, parent: Option<usize>) -> Option<Bar> {
     let spans = timeline.spans(handle)?;
     let from = spans.begun_at?;
-    // Clocks go back at times, and bars do not.
+    // Clocks sometimes go back, but bars do not.
     let to = spans.ended_at.unwrap_or(end).max(from);
     let within = |span: &Span| {
         let begin = span.from.clamp(from, to);

@@ -1,5 +1,6 @@
-//! The colours of charts, in light and dark. The hues are apart for people with any kind of colour blindness, and texts on
-//! the bars have a contrast of at least 4.5. Charts also mark each status by a sign, so that none is known by colour alone.
+//! The colours of charts, in light and dark. People with any kind of colour blindness can tell the hues
+//! apart, and texts on the bars have a contrast of at least 4.5. Charts also mark each status by a sign, so
+//! that no status is known only by its colour.
 
 use callstack_core::FrameStatus;
 

@@ -25,7 +25,8 @@ pub fn place(frames: &mut [ChartFrame]) -> usize {
         let children = std::mem::take(&mut below[place]);
         let height = 1 + pack(&children, &mut blocks);
         let room = children.iter().filter_map(|child| blocks[*child]);
-        // A bar that ends when the next one begins leaves its row to it. One without length keeps the row for a moment.
+        // A bar that ends when the next one begins leaves its row to that one. A bar without length keeps its
+        // row for a moment.
         let own = (bar.from, bar.to.max(bar.from.saturating_add(1)));
         let (from, to) = room.fold(own, |(from, to), child| (from.min(child.from), to.max(child.to)));
         blocks[place] = Some(Block { from, to, height, offset: 0 });

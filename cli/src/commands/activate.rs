@@ -1,4 +1,4 @@
-//! `callstack activate`: begins a planned frame, or goes on with an open one.
+//! `callstack activate`: begins a planned frame, or continues an open one.
 
 use std::io;
 
@@ -18,11 +18,12 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. A planned one begins, a blocked one goes on, and
-    /// one that is in_progress becomes the active frame.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. A planned frame begins, a
+    /// blocked frame resumes, and a frame that is in_progress becomes the active frame.
     frame: FrameRef,
-    /// Begin a planned frame although its dependencies are not completed; resume a blocked one although it belongs to a
-    /// session, which nobody prompts then; make one the active frame although a worker has it, who goes on.
+    /// Begin a planned frame although its dependencies are not completed. Resume a blocked frame although it
+    /// belongs to a session: no host prompts the session then. Make a frame the active frame although a
+    /// worker has it: the worker continues its work.
     #[arg(long)]
     anyway: bool,
 }
@@ -63,7 +64,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
     activate(&stack, handle, arguments.anyway, folder.same_stack())
 }
 
-/// Begins or continues a frame. `anyway`: also if it waits for others, or if another holder works on it.
+/// Begins or continues a frame. `anyway`: even if the frame waits for others, or if another holder works on
+/// it.
 pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameStack) -> Result<Activated, Failure> {
     let from = stack.read(|tree| tree.node(handle).status())?;
     if !anyway {
@@ -84,7 +86,8 @@ pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameSta
     Ok(Activated { frame, from, same_stack })
 }
 
-/// Checks that a frame that waits to begin has what it needs, and that nobody else goes on with the others. `worker`: why a worker does.
+/// Checks that a frame that waits to begin has what it needs, and that no other actor continues a frame that
+/// has begun. `worker`: why a worker continues it.
 fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
@@ -124,7 +127,7 @@ fn not_ready(tree: &Tree, handle: Handle, error: Error) -> Failure {
     Failure::from(error).next(format!("{first}`callstack activate {handle} --anyway`"))
 }
 
-/// The command that brings the completion of a dependency nearer.
+/// The command that helps to complete a dependency.
 fn completing(tree: &Tree, handle: Handle, needed: Handle) -> String {
     match tree.node(needed).status() {
         FrameStatus::Planned if tree.can_begin(needed, Parts::Within).is_ok() => format!("callstack activate {needed}"),

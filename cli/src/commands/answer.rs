@@ -37,7 +37,7 @@ pub enum Outcome {
     Listed(BlockedFrames),
 }
 
-/// The answered frame. It is blocked until its session goes on.
+/// The answered frame. It is blocked until its session resumes.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
@@ -45,9 +45,9 @@ pub struct Answered {
     frame: ChangedFrame,
     /// What the frame waited for.
     question: String,
-    /// The whole answer; a second one is added to the first.
+    /// The whole answer. A second answer is added to the first one.
     answer: String,
-    /// True if the frame has a session, whose host goes on with it.
+    /// True if the frame has a session. The host of the session resumes the frame.
     has_session: bool,
     /// True if an agent has worked on it in the conversation of another frame.
     #[serde(skip)]
@@ -73,7 +73,7 @@ struct BlockedFrame {
     #[serde(flatten)]
     frame: ChangedFrame,
     waits_for: String,
-    /// The answer with which nobody has gone on yet.
+    /// The answer, if the frame has not been resumed with it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
 }

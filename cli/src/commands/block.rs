@@ -1,4 +1,4 @@
-//! `callstack block`: blocks a frame, with what it waits for as the only words.
+//! `callstack block`: blocks a frame. The only words say what the frame waits for.
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ pub struct Arguments {
     /// The frame. Default: the active one, unless a session of an agent works on it.
     #[arg(value_name = "FRAME or QUESTION")]
     first: String,
-    /// What it needs, and from whom. `-` reads the standard input.
+    /// What it needs, and who can give it. `-` reads the standard input.
     #[arg(value_name = "QUESTION")]
     second: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! What writing commands have in common: the frame that they mean if none is named, the frame in their reports, and the
-//! last lines of these.
+//! What writing commands have in common: the frame that they mean if none is named, the frame in their
+//! reports, and the last lines of their reports.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -41,7 +41,7 @@ impl ChangedFrame {
         self.line_with(done, &below)
     }
 
-    /// As [`ChangedFrame::line`], with other words behind the handle.
+    /// As [`ChangedFrame::line`], with other words after the handle.
     pub fn line_with(&self, done: &str, behind: &str) -> Line {
         Line::new()
             .plain(format!("{done} "))

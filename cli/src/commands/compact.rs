@@ -19,14 +19,16 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Remove the events of trees in which nothing is unfinished and to which nothing was added for so many days. Their frames keep
-    /// all texts, but nothing shows any more when they began, waited and ended: not `history`, `show`, `view`, `watch` or exports.
+    /// Remove the events of trees in which nothing is unfinished, and to which nothing was added for this
+    /// number of days. Their frames keep all texts. But nothing shows any more when the frames began, waited
+    /// and ended: not `history`, `show`, `view`, `watch` or exports.
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u64,
-    /// Remove logs of finished frames to which nothing was added for so many days.
+    /// Remove logs of finished frames to which nothing was added for this number of days.
     #[arg(long, value_name = "DAYS")]
     log_days: Option<u64>,
-    /// Remove the oldest logs of finished frames, until all logs together have at most so many megabytes.
+    /// Remove the oldest logs of finished frames, until all logs together have at most this number of
+    /// megabytes.
     #[arg(long, value_name = "MEGABYTES")]
     log_megabytes: Option<u64>,
 }
@@ -59,7 +61,7 @@ impl Report for Compacted {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.events > 0 {
             let removed = format!("{} of {}", count(self.events as usize, "event"), count(self.trees, "finished tree"));
-            // A server does not say how much room a stack has there.
+            // A server does not say how much room a stack takes there.
             let sizes = match self.bytes_before {
                 0 => String::new(),
                 before => {
@@ -104,7 +106,8 @@ fn bytes(megabytes: u64) -> u64 {
     megabytes.saturating_mul(1_000_000)
 }
 
-/// The time so many days ago, in milliseconds since the Unix epoch. For 0 days it is the time after everything.
+/// The time that is this number of days ago, in milliseconds since the Unix epoch. For 0 days it is the time
+/// after everything.
 fn days_ago(days: u64) -> u64 {
     if days == 0 {
         return u64::MAX;

@@ -21,8 +21,8 @@ pub struct Arguments {
     /// Budget of the context, in tokens. Default: STACK_TOKEN_BUDGET_TOTAL, or 4000.
     #[arg(long, value_name = "TOKENS")]
     budget: Option<NonZeroUsize>,
-    /// Which part of the context: the one for the system prompt, or the one behind the newest message. Default: both, as
-    /// one document.
+    /// Which part of the context: the part for the system prompt, or the part after the newest message.
+    /// Default: both, as one document.
     #[arg(long, value_enum, value_name = "PART")]
     part: Option<Part>,
     /// Write, in place of the text, which frames were considered, how much of each is shown, and why others are left out.
@@ -36,7 +36,7 @@ pub struct Arguments {
 enum Part {
     /// Changes seldom: for the system prompt.
     Stable,
-    /// Changes often: behind the newest message.
+    /// Changes often: after the newest message.
     Volatile,
 }
 

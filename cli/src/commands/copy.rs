@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     Ok(Copied { to: to.shown()?, events: history.events, frames: copy.read(|tree| tree.len())?, log_lines })
 }
 
-/// Copies the full logs that the stack keeps itself. Those that a host keeps stay where they are.
+/// Copies the full logs that the stack keeps itself. Logs that a host keeps stay where they are.
 fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
     let mut copied = 0;
     for handle in from.read(|tree| tree.handles().collect::<Vec<_>>())? {
@@ -164,8 +164,8 @@ impl io::Write for Hashing<'_> {
     }
 }
 
-/// The history of a stack as lines, while another thread writes them. An error of that thread is one of reading, so that half a history
-/// is not taken for a whole one.
+/// The history of a stack as lines, which another thread writes at the same time. An error of that thread
+/// becomes an error of reading, so that half of a history is not taken for a whole one.
 struct HistoryOf {
     lines: BufReader<PipeReader>,
     writer: Option<JoinHandle<Result<u64, callstack_core::Error>>>,
@@ -181,7 +181,8 @@ impl HistoryOf {
         Ok(Self { lines: BufReader::new(reader), writer: Some(writer), events: 0 })
     }
 
-    /// Why the history could not be read to its end, which can be the cause of what the reader has found.
+    /// Why the history could not be read to its end. This can be the cause of the problem that the reader has
+    /// found.
     fn failure(&mut self) -> Option<Failure> {
         let _ = io::copy(&mut self.lines, &mut io::sink());
         let written = self.writer.take()?.join().ok()?;

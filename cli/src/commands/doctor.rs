@@ -20,8 +20,8 @@ use crate::output::{EMPHASIS, Line, Output, Page, Report, count, number};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Before the examination, make anew what follows from the events: the snapshot in the database, and state.json and
-    /// frames/. Hosts wait meanwhile, some seconds for a million events.
+    /// Before the examination, rebuild what follows from the events: the snapshot in the database, and
+    /// state.json and frames/. Hosts wait meanwhile, some seconds for a million events.
     #[arg(long)]
     repair: bool,
 }
@@ -34,13 +34,14 @@ pub struct Diagnosis {
     folder: String,
     /// The version of the program.
     program_version: &'static str,
-    /// True if `--repair` has made the snapshot anew.
+    /// True if `--repair` has rebuilt the snapshot.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_repaired: bool,
-    /// True if `--repair` has written state.json and frames/ again. False: the files were right already.
+    /// True if `--repair` has rewritten state.json and frames/. False: the files were right already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     are_files_rewritten: bool,
-    /// The folder, within that of the stack, with these files as `--repair` has found them, if some were wrong.
+    /// The folder, within the folder of the stack, with these files as `--repair` has found them, if some
+    /// were wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_in: Option<String>,
     /// True if nothing is wrong.
@@ -110,7 +111,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 
 impl Diagnosis {
     fn of(folder: &Path) -> Self {
-        // As for all commands that only look, the end of the stack must not write.
+        // As in all commands that only look, nothing may be written when the stack is closed.
         let opened = Stack::open(folder, StackOptions::default().mirror(false)).map(ManuallyDrop::new);
         let examined = opened.and_then(|stack| stack.health());
         let problems = match &examined {
@@ -131,7 +132,8 @@ impl Diagnosis {
         }
     }
 
-    /// Replays the history of a stack on a server. The server itself is its administrators' to examine.
+    /// Replays the history of a stack on a server. Examining the server itself is the task of its
+    /// administrators.
     fn of_server(folder: &StackFolder) -> Result<Self, Failure> {
         let stack = folder.open_to_read()?;
         let problems = stack.check_history()?.into_iter().map(|problem| Problem {

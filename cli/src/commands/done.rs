@@ -1,4 +1,4 @@
-//! `callstack done`: completes a frame, with its results as the only words.
+//! `callstack done`: completes a frame. The only words are its results.
 
 use clap::Args;
 

@@ -17,8 +17,9 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. Of a frame that has begun
-    /// the title, the criteria, the task, the priority, the labels and the assignee can be corrected; the history keeps the ones before.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. If it
+    /// has begun, only the title, the criteria, the task, the priority, the labels and the assignee can be
+    /// corrected; the history keeps the earlier ones.
     frame: FrameRef,
     #[command(flatten)]
     changes: Changes,
@@ -32,7 +33,7 @@ struct Changes {
     /// New success criteria. `-` reads the standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria: Option<String>,
-    /// The same in few words, for prompts.
+    /// The success criteria in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
     /// New full instruction: what is to be done, what is known, what is to be returned. `-` reads the standard input.
@@ -49,7 +50,7 @@ struct Changes {
     /// The person or agent that does the work. Workers of other names leave the frame to them.
     #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "no_assignee")]
     assignee: Option<String>,
-    /// Anybody can do the work.
+    /// Any person or agent can do the work.
     #[arg(long)]
     no_assignee: bool,
     /// A frame whose results this one needs. Can be repeated. These dependencies replace all earlier ones.
@@ -112,10 +113,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
 }
 
 impl Changes {
-    /// The changes but those of labels, which depend on what the frame has.
+    /// All changes except the changes of labels, which depend on the labels that the frame has.
     ///
     /// # Errors
-    /// If nothing changes; those of the standard input.
+    /// If nothing changes; the errors of the standard input.
     fn edit(self) -> Result<(FrameEdit, LabelChanges), Failure> {
         let words = [self.title, self.criteria, self.criteria_compacted, self.task];
         let [title, criteria, compacted, task] = input::texts(words)?;

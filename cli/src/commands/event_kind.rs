@@ -2,7 +2,8 @@
 
 use callstack_core::{Change, Event, FrameStatus};
 
-/// Words of people, with the kinds that they mean, and the status that the event gives its frame, if they mean only one.
+/// Words of people, with the kinds that they mean, and with the status that the event gives its frame, if the
+/// words mean only one status.
 const WORDS: &[(&str, &[&str], Option<FrameStatus>)] = &[
     ("planned", &["added"], Some(FrameStatus::Planned)),
     ("begun", &["added", "statusChanged"], Some(FrameStatus::InProgress)),
@@ -33,7 +34,7 @@ pub struct EventKind {
 }
 
 impl EventKind {
-    /// The events that a word means: one of people, in the singular too, or a kind of an event.
+    /// The events that a word means: a word of people, also in the singular, or a kind of an event.
     ///
     /// # Errors
     /// The words that there are.

@@ -1,4 +1,5 @@
-//! `callstack export`: the stack as a file for other programs, or what was done written into the file of a plan.
+//! `callstack export`: writes the stack as a file for other programs, or writes what was done into the file
+//! of a plan.
 
 use std::error;
 use std::fs;
@@ -27,17 +28,19 @@ const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write. Default: the standard output. With the formats `beads` and `task-master` it is the file that was imported: what
-    /// was done since is written into it. Or a session of an agent to export, by its file or its ID, and the file behind it.
+    /// The file to write. Default: the standard output. With the formats `beads` and `task-master` it is the
+    /// file that was imported: what was done since is written into it. To export a session of an agent: its
+    /// file or its ID, followed by the file to write.
     #[arg(value_name = "FILE or SESSION")]
     pub file: Option<PathBuf>,
-    /// The file to write, behind a session.
+    /// The file to write, after a session.
     #[arg(value_name = "FILE", hide = true)]
     pub to: Option<PathBuf>,
     /// The format of the file.
     #[arg(long, value_enum, default_value_t = Format::State)]
     format: Format,
-    /// Only this frame, and what is below it. Not for the formats `state`, `events` and `html`, which show whole stacks.
+    /// Only this frame, and the frames below it. Not for the formats `state`, `events` and `html`, which show
+    /// whole stacks.
     #[arg(long)]
     frame: Option<FrameRef>,
     /// Overwrite an existing file.
@@ -71,7 +74,8 @@ enum Format {
     Markdown,
     /// A table of the frames, for programs that calculate.
     Csv,
-    /// Statuses, results and new frames, written into the issues.jsonl of Beads that was imported. All else in it stays as it is.
+    /// Statuses, results and new frames, written into the issues.jsonl of Beads that was imported. Everything
+    /// else in it stays as it is.
     Beads,
     /// The same for the tasks.json of Task Master.
     TaskMaster,
@@ -94,7 +98,7 @@ pub struct Export {
     /// With the format `events`: all events.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
-    /// With all other formats: the document, as its format has it. Pages, pictures, reports and tables are texts.
+    /// With all other formats: the document in its format. Pages, pictures, reports and tables are texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     document: Option<Document>,
@@ -169,7 +173,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     Ok(Exit::Done)
 }
 
-/// The failure of an export to the file of a plan that names none.
+/// The failure of an export into the file of a plan if no file is named.
 fn needs_file(format: Format) -> Failure {
     let named = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let failure = Failure::new(Exit::Usage, "no_file", format!("--format {named} needs the file that was imported"));
@@ -222,7 +226,7 @@ fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Re
     Ok(Exit::Done)
 }
 
-/// Says that a compaction has removed events, and where the frames are written that came of them.
+/// Says that a compaction has removed events, and where the frames of these events are written.
 fn warn_of_compaction(events: u64, stack: &Stack) -> Result<(), Failure> {
     if events < stack.read(|tree| tree.revision())? {
         note(
@@ -240,7 +244,7 @@ enum Content {
     Document(Document),
 }
 
-/// `with_logs`: a page has what was said in the frames.
+/// `with_logs`: true if a page has what was said in the frames.
 fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool) -> Result<Content, Failure> {
     let document = match (format, frame) {
         (Format::State | Format::Events | Format::Html, Some(_)) => {
@@ -285,7 +289,7 @@ fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -
     })?)
 }
 
-/// The logs of the frames. One that does not exist is empty.
+/// The logs of the frames. A log that does not exist is empty.
 fn logs(stack: &Stack, frame: Option<Handle>) -> Result<atif::Logs, Failure> {
     let frames: Vec<Handle> =
         stack.read(|tree| frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect()))?;
@@ -313,14 +317,14 @@ impl Content {
             }
         }?;
         json.flush().map_err(|error| match error.kind() {
-            // A reader who has enough is no failure.
+            // It is not a failure if a reader has read enough.
             io::ErrorKind::BrokenPipe => error.into(),
             _ => failed(error),
         })
     }
 }
 
-/// The failure of an export that was begun. A reader who has enough is none.
+/// The failure of an export that was begun. It is not a failure if a reader has read enough.
 fn not_written(error: Error) -> Failure {
     let kind = error::Error::source(&error).and_then(|source| source.downcast_ref()).map(io::Error::kind);
     match kind {

@@ -28,7 +28,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Of this session, if there is one.
+    /// The arguments for this session, if there is one.
     pub fn of_session(self, session: Option<SessionFiles>) -> Self {
         Self { chosen: session, ..self }
     }
@@ -74,7 +74,7 @@ pub fn run(arguments: Arguments) -> Result<FoldReport, Failure> {
     Ok(report)
 }
 
-/// A session with its sub-agents: each is a conversation of its own.
+/// A session with its subagents: each is a conversation of its own.
 fn replayed(session: &SessionFiles) -> Result<Replayed, Failure> {
     if session.has_document() {
         return Ok(Replay::of_document(&session.document_text()?).unwrap_or_default());

@@ -29,7 +29,8 @@ enum HeapCommand {
         #[command(flatten)]
         seen: Seen,
     },
-    /// Allocates a chunk: a text that contexts of a frame and of all frames below it show word for word, as long as there is room, until it is freed.
+    /// Allocates a chunk: a text that the contexts of a frame and of all frames below it show word for word.
+    /// They show it as long as there is room, until the chunk is freed.
     #[command(
         override_usage = "callstack heap alloc [OPTIONS] NAME CONTENT\n       callstack heap alloc [OPTIONS] NAME --file FILE"
     )]
@@ -76,7 +77,7 @@ enum HeapCommand {
     },
 }
 
-/// Whose heap it is.
+/// The frame whose heap is meant.
 #[derive(Args)]
 struct Seen {
     /// A frame that sees the chunk. Default: the active frame.
@@ -139,7 +140,7 @@ pub struct ChangedChunk {
     done: Done,
     #[serde(flatten)]
     chunk: ListedChunk,
-    /// The chunks that contexts of the frame do not show as a whole, for lack of room.
+    /// The chunks that contexts of the frame do not show as a whole, because there is not enough room.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_whole: Vec<String>,
     #[serde(skip)]
@@ -263,7 +264,7 @@ fn changed(
     let heap = stack.heap(frame);
     let (owner, chunk) = heap.chunk(name)?;
     let is_shown = done != Done::Freed;
-    // It is kept, even where a context has no room for anything.
+    // The chunk is kept, even if a context has no room for anything.
     let not_whole = if is_shown { heap.not_whole(&Settings::default()).unwrap_or_default() } else { Vec::new() };
     Ok(ChangedChunk { done, chunk: ListedChunk::of(owner, &chunk), not_whole, same_stack })
 }
@@ -283,7 +284,7 @@ impl ListedChunk {
 }
 
 impl Content {
-    /// The text as it is, also that of the standard input.
+    /// The text as it is, even if it comes from the standard input.
     fn read(self) -> Result<String, Failure> {
         match (self.content, self.file) {
             (Some(text), _) if text != "-" => Ok(text),

@@ -63,7 +63,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     })?)
 }
 
-/// The oldest or the newest events that match. The history is read in parts, so few others are in memory.
+/// The oldest or the newest events that match. The history is read in parts, so that few other events are in
+/// memory.
 fn matching(
     stack: &Stack,
     query: &EventQuery,

@@ -52,8 +52,8 @@ pub struct Arguments {
     /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
-    /// The file is the plan that the stack has, however much of it has changed: bring its frames up to date, and take out of the plan what the
-    /// file does not have any more.
+    /// The file is the plan that the stack has, no matter how much of it has changed: bring its frames up to
+    /// date, and take out of the plan the frames that the file does not have any more.
     #[arg(long, conflicts_with = "new")]
     update: bool,
     /// Only print what would change. Not for the state and the events of a stack.
@@ -81,7 +81,7 @@ pub struct ImportedPlan {
     dry_run: bool,
     /// Number of new frames.
     frames: usize,
-    /// How many entries of the file are what; absent for events.
+    /// How many entries of the file are in which state; absent for events.
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<ImportedCounts>,
     /// The new frames at the top of the plan. Empty if nothing was changed.
@@ -220,7 +220,7 @@ pub(super) fn in_word(becomes: Becomes) -> &'static str {
     }
 }
 
-/// How many frames are what.
+/// How many frames are in which state.
 fn in_words(counts: ImportedCounts) -> String {
     let ImportedCounts { work, begun, waiting, no_work, finished, failed, invalidated, .. } = counts;
     let words = [
@@ -248,7 +248,7 @@ impl Defect {
             page.text(0, &format!("{} of the file:", count(defects.len(), "defect")))?;
         }
         for Self { place, message } in defects.iter().take(SHOWN) {
-            // An ID of the file can have line breaks, and must not pose as another defect.
+            // An ID of the file can have line breaks. Such an ID must not look like another defect.
             page.text(4, &one_line(&format!("{place}: {message}")))?;
         }
         match defects.len().saturating_sub(SHOWN) {
@@ -291,8 +291,8 @@ pub fn run(mut arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Fa
                 return Err(Failure::new(Exit::Usage, "session", message).next(format!("leave {option} out")));
             }
         }
-        // A stack is made for it where there is none, as for the first frame.
-        // Who imports a session goes on with it here. If its agent goes on too, the next import brings that.
+        // A stack is made for it if there is none, as for the first frame. The actor that imports a session
+        // continues its work here. If the agent of the session continues too, the next import adds that.
         return session::import(&session.over(), folder).map(Outcome::Session);
     }
     plan(&arguments, &named, folder).map(Outcome::Plan)
@@ -377,13 +377,13 @@ impl ImportedPlan {
         })
     }
 
-    /// With what the update leaves as it is.
+    /// Adds what the update leaves as it is.
     fn with(self, update: PlanUpdate) -> Self {
         Self { conflicts: update.conflicts, unchanged: update.unchanged, ..self }
     }
 }
 
-/// The failure of a file that cannot be imported, in whatever stack.
+/// The failure of a file that cannot be imported, no matter into which stack.
 fn refused(error: Error) -> Failure {
     let failure = Failure::new(Exit::Refused, error.code(), error.to_string());
     if matches!(error, Error::Json { .. }) { failure.next(FORMATS) } else { failure }
@@ -410,7 +410,7 @@ fn is_history(text: &str) -> bool {
     matches!(first, Some(Ok(first)) if is_event(&first) || first["base"].is_string())
 }
 
-/// Makes the stack that the events tell of.
+/// Makes the stack that the events describe.
 fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     if !arguments.new || arguments.below.is_some() || !arguments.prefix.is_empty() {
         let name = input::name(arguments.file.as_deref().unwrap_or(Path::new("-")));

@@ -1,4 +1,5 @@
-//! `callstack init`: tells a host of agents how to start `callstack mcp`, in the settings of the project, and takes it back.
+//! `callstack init`: tells a host of agents how to start `callstack mcp`, in the settings of the project, and
+//! takes this entry back.
 
 mod file;
 mod made;
@@ -36,11 +37,13 @@ pub struct Arguments {
     /// Print the settings, and write nothing.
     #[arg(long, conflicts_with = "undo")]
     print: bool,
-    /// Replace an entry of the same name that somebody has changed, or write one beside a package that is installed.
+    /// Replace an entry of the same name that a person or a program has changed, or write an entry although a
+    /// package is installed.
     #[arg(long)]
     force: bool,
-    /// Let agents call the tools without a question: they change nothing but the stack. Gemini CLI and Qwen Code have this for a server as a
-    /// whole (`trust`), whatever it offers. Default: a terminal asks.
+    /// Let agents call the tools without a question: the tools change nothing but the stack. Gemini CLI and
+    /// Qwen Code have this setting for a server as a whole (`trust`), no matter what the server offers.
+    /// Default: a terminal asks.
     #[arg(long, conflicts_with = "undo")]
     allow: bool,
 }
@@ -79,7 +82,7 @@ pub struct Initialized {
     /// The file with the settings.
     path: String,
     done: Done,
-    /// The entry, in the language of the file, without the mark of what `init` has made besides it.
+    /// The entry, in the language of the file, without the mark that records what else `init` has made.
     entry: String,
 }
 
@@ -116,7 +119,8 @@ impl Report for Initialized {
 }
 
 impl Host {
-    /// The file with the settings: of the project, in the working folder, or if the host has no such file, of the user.
+    /// The file with the settings: the file of the project, in the working folder. If the host has no such
+    /// file, it is the file of the person.
     fn path(self) -> Result<PathBuf, Failure> {
         Ok(match self {
             Self::Claude => ".mcp.json".into(),
@@ -154,10 +158,12 @@ impl Host {
     /// The entry of the server.
     /// `stack`: the folder of the stack, if it is not that of the project.
     fn entry(self, program: &str, stack: Option<&str>) -> Value {
-        // These do not promise in which folder they start a server. It looks for the stack from there on, as commands do.
+        // These hosts do not promise in which folder they start a server. The server looks for the stack from
+        // that folder upwards, as commands do.
         let folder = match self {
             Self::Cursor | Self::Vscode => Some("${workspaceFolder}".to_owned()),
-            // Its settings have no word for the folder of a project, and worktrees come and go.
+            // Its settings have no word for the folder of a project, and worktrees are made and removed
+            // again.
             Self::Windsurf => env::current_dir().ok().map(|here| {
                 let main = in_main_checkout(&here).map(|twin| twin.main);
                 main.unwrap_or(here).to_string_lossy().into_owned()
@@ -238,7 +244,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     let mut main = Opened::read(host, &path, host.is_of_person()).map_err(advised)?;
     let keys = [host.section(), SERVER];
     let found = main.settings.find(keys).map_err(advised)?;
-    // What a person was asked stays as it was answered, until somebody says it again.
+    // The answer of a person to the question stays, until a person answers it again.
     let is_own = |found: &Value| without_additions(host, found, &plain) == plain;
     if let Some(found) = found.as_ref().filter(|found| !is_own(found) && !force) {
         let message = format!("{} has another entry callstack: {found}", path.display());
@@ -263,7 +269,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
         }
         files.push(other);
     }
-    // All of them were read and changed before the first one is written.
+    // All files were read and changed before the first one is written.
     let mut is_changed = false;
     for file in files.iter().filter(|file| file.is_changed()) {
         file.write()?;
@@ -282,7 +288,7 @@ struct Opened {
     file: SettingsFile,
     settings: Box<dyn Settings>,
     before: String,
-    /// The file goes if nothing is left in it: `init` has made it.
+    /// True if `init` has made the file: the file is removed if nothing is left in it.
     is_made: bool,
 }
 
@@ -302,7 +308,7 @@ impl Opened {
         Ok(Self { path: path.to_owned(), file, settings, before, is_made: false })
     }
 
-    /// Puts the entry, with what goes with it in the same file, and a mark of what was not there before.
+    /// Puts the entry, with what belongs to it in the same file, and a mark of what was not there before.
     fn put(&mut self, host: Host, entry: Value, found: Option<&Value>) -> Result<(), Failure> {
         let mut made = host.made(found);
         self.note_file(&mut made);
@@ -332,7 +338,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Puts a word into a list of settings without an entry. Their variables have the mark.
+    /// Puts a word into a list of settings without an entry. The variables of these settings have the mark.
     fn put_word(&mut self, keys: &[&str], word: &str) -> Result<(), Failure> {
         let mut made = self.made()?;
         self.note_file(&mut made);
@@ -386,7 +392,8 @@ impl Opened {
     }
 }
 
-/// The entry without its mark and the key by which the tools are called without a question, to be compared with a plain one.
+/// The entry without its mark, and without the key by which the tools are called without a question, to be
+/// compared with a plain entry.
 fn without_additions(host: Host, entry: &Value, plain: &Value) -> Value {
     let mut entry = host.without_mark(entry.clone(), plain.get("env").is_some());
     if let (Some((key, _)), Some(entry)) = (host.permission(), entry.as_object_mut()) {

@@ -24,12 +24,13 @@ pub struct Arguments {
     /// Why they are removed. `-` reads the standard input.
     #[arg(required = true, value_name = "REASON")]
     reason: String,
-    /// Also what is in progress or blocked below them. Agents that work there are stopped by their hosts.
+    /// Also remove the frames below them that are in progress or blocked. The hosts stop the agents that work
+    /// there.
     #[arg(long)]
     subtree: bool,
 }
 
-/// The frame that was removed from the plan, and whom it concerns.
+/// The frame that was removed from the plan, and the frames that this concerns.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Invalidated {
@@ -98,7 +99,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
     invalidate(&stack, &handles, reason, subtree, folder.same_stack())
 }
 
-/// Refuses a reason that names a frame: the reason was forgotten, and the last frame stands in its place.
+/// Refuses a reason that names a frame: the reason was forgotten, and the last frame is in its place.
 fn check_reason(stack: &Stack, reason: &str) -> Result<(), Failure> {
     let is_frame = stack.read(|tree| {
         let named = tree.resolve(&FrameRef::from(reason)).ok();
@@ -112,7 +113,7 @@ fn check_reason(stack: &Stack, reason: &str) -> Result<(), Failure> {
         .next("callstack invalidate FRAME ... REASON, with the reason as the last argument"))
 }
 
-/// Removes frames from the plan; with `subtree` also what is open below them. One frame at least is named.
+/// Removes frames from the plan; with `subtree` also the open frames below them. At least one frame is named.
 pub fn invalidate(
     stack: &Stack,
     handles: &[Handle],

@@ -24,7 +24,8 @@ const BELOW_CALL: &str = "     ";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it. Default: the active frame.
+    /// The frame; or a session of an agent, by its file or its ID, followed by the frame. Default: the active
+    /// frame.
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
     /// The frame of the session.

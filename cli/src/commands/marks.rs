@@ -48,7 +48,7 @@ impl LabelChanges {
         !self.added.is_empty() || !self.removed.is_empty()
     }
 
-    /// All labels of a frame then. `None`: they stay.
+    /// All labels of a frame after the change. `None`: they stay.
     ///
     /// # Errors
     /// If it does not have a label that it is to lose.
@@ -64,7 +64,7 @@ impl LabelChanges {
     }
 }
 
-/// The word of a filter for frames without an assignee. It is no name.
+/// The word of a filter for frames without an assignee. It is not a name.
 const NONE: &str = "none";
 
 /// The name of an assignee.
@@ -92,7 +92,7 @@ impl Marked {
         if self.labels.is_empty() && self.assignee.is_none() { "" } else { " with these marks" }
     }
 
-    /// The options on a command line, each behind a blank.
+    /// The options on a command line, each after a blank.
     pub fn options(&self) -> String {
         let labels = self.labels.iter().map(|label| format!(" --label {}", quoted(label)));
         labels.chain(self.assignee.iter().map(|name| format!(" --assignee {}", quoted(name)))).collect()

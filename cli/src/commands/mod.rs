@@ -98,13 +98,15 @@ pub enum StackCommand {
     View(view::Arguments),
     /// Lists the sessions of agents on this machine, and what they have used.
     ///
-    /// Sessions of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI and pi, as their hosts keep them. Nothing has to be set up for that.
-    /// `callstack view ID` shows one as a flame chart; tree, watch, usage, log, show and export take it too, with --session ID.
+    /// Sessions of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI and pi, as their hosts keep them.
+    /// Nothing has to be set up for that. `callstack view ID` shows a session as a flame chart; tree, watch,
+    /// usage, log, show and export also take a session, with --session ID.
     Sessions(sessions::Arguments),
     /// Says what folding would have saved in sessions of agents.
     ///
-    /// The requests of a session are taken once more, with their recorded sizes and times, and with finished turns folded: tokens of prompts,
-    /// the largest prompt, the cost with a cache of five minutes and of an hour, and how often a name was used that would have been hidden.
+    /// The requests of a session are counted once more, with their recorded sizes and times, and with
+    /// finished turns folded: tokens of prompts, the largest prompt, the cost with a cache of five minutes
+    /// and of an hour, and how often a name was used that folding would have hidden.
     Fold(fold::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor(doctor::Arguments),
@@ -113,7 +115,8 @@ pub enum StackCommand {
     /// Plans frames, to be begun later.
     #[command(visible_alias = "add")]
     Plan(plan::Arguments),
-    /// Changes a planned frame: what it is about, what it needs, or its place. Or corrects the words of one that has begun.
+    /// Changes a planned frame: what it is about, what it needs, or its place. Also corrects the words of a
+    /// frame that has begun.
     Edit(edit::Arguments),
     /// Finishes a frame with results, or blocks it.
     Pop(pop::Arguments),
@@ -121,7 +124,7 @@ pub enum StackCommand {
     Done(done::Arguments),
     /// Blocks a frame until it is answered: `callstack block f3 "Which VAT rate?"`.
     Block(block::Arguments),
-    /// Begins a planned frame, or goes on with an open one.
+    /// Begins a planned frame, or continues an open one.
     Activate(activate::Arguments),
     /// Answers a blocked frame, or lists the blocked frames.
     Answer(answer::Arguments),
@@ -129,7 +132,7 @@ pub enum StackCommand {
     Stop(stop::Arguments),
     /// Plans the next attempt of a frame that failed or is blocked.
     Retry(retry::Arguments),
-    /// Lets a completed frame that turned out to be wrong go on.
+    /// Reopens a completed frame that turned out to be wrong.
     Reopen(reopen::Arguments),
     /// Removes frames from the plan.
     Invalidate(invalidate::Arguments),
@@ -137,13 +140,13 @@ pub enum StackCommand {
     Tidy(tidy::Arguments),
     /// Takes back the last command of a person, if nothing has been built on it.
     ///
-    /// What it has changed is as before; what it has added is removed from the plan. The commands of agents and workers are no commands of
-    /// persons. Can be repeated: the last 20 are remembered.
+    /// What the command has changed is as before; what it has added is removed from the plan. The commands of
+    /// agents and workers do not count as commands of a person. Can be repeated: the last 20 are remembered.
     Undo,
     /// Keeps the plan in a file for version control: `plan.md` in the folder of the stack.
     ///
-    /// The file follows the stack. A file that others have changed stays until `callstack import` reads it: what only one side has changed is
-    /// taken over.
+    /// The file follows the stack. A file that others have changed stays until `callstack import` reads it:
+    /// what only one side has changed is taken over.
     Git(git::Arguments),
     /// Records a decision in a frame.
     Decide(decide::Arguments),
@@ -184,7 +187,7 @@ pub enum StackCommand {
 }
 
 impl StackCommand {
-    /// The command, with the session that it takes for itself, and the session that is looked at in place of a stack.
+    /// The command with the session that it uses itself, and the session that is shown in place of a stack.
     pub fn with_session(self, session: Option<SessionFiles>) -> (Self, Option<SessionFiles>) {
         match self {
             Self::Import(arguments) => (Self::Import(arguments.of_session(session)), None),
@@ -193,12 +196,14 @@ impl StackCommand {
         }
     }
 
-    /// The session that the command names itself. In place of a frame or a file it is taken out of the command.
+    /// The session that the command itself names. If it is in the place of a frame or a file, it is taken out
+    /// of the command.
     ///
     /// # Errors
     /// If a frame of the session has to be named.
     pub fn take_session(&mut self) -> Result<Option<String>, Failure> {
-        // A file with lines of JSON is meant as a session in place of a frame, even if it is none.
+        // A file with lines of JSON in the place of a frame is meant as a session, even if it is not a
+        // session.
         let is_lines = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file();
         let session = |frame: &FrameRef| match frame {
             FrameRef::Text(name) if is_lines(name.as_ref()) || crate::sessions::names_session(name) => {

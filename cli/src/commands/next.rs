@@ -16,7 +16,7 @@ use crate::folder::StackFolder;
 use crate::output::{FAINT, Line, Page, Report, count};
 use crate::same_stack::SameStack;
 
-/// How often another frame is chosen when others begin the first one.
+/// How often another frame is chosen when another actor begins the first one.
 const MOST_TRIES: usize = 64;
 
 #[derive(Args)]
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Next, Failure>
     Ok(stack.read(|tree| Next::of(tree, frame, frame.is_some(), &arguments.marked, folder.same_stack()))?)
 }
 
-/// Begins the next frame. If others begin that one meanwhile, the next one after it.
+/// Begins the next frame. If another actor begins it meanwhile, begins the next one after it.
 fn begin(stack: &Stack, marked: &Marked) -> Result<Option<Handle>, Failure> {
     for _ in 0..MOST_TRIES {
         let Some(frame) = stack.read(|tree| chosen(tree, marked))? else { return Ok(None) };
@@ -124,7 +124,7 @@ impl Next {
     }
 }
 
-/// The first frame that can begin: in the tree of the active frame, if one can there.
+/// The first frame that can begin: in the tree of the active frame, if a frame there can begin.
 fn chosen(tree: &Tree, marked: &Marked) -> Option<Handle> {
     let ready = || tree.ready().filter(|handle| marked.fits(tree, *handle));
     let root = tree.active().map(|active| tree.root(active));

@@ -158,7 +158,7 @@ fn imported(
     problems: &[Problem],
     same_stack: SameStack,
 ) -> Result<Planned, Failure> {
-    // A list can be planned twice, so its frames get IDs as other planned ones do.
+    // A list can be planned twice, so its frames get IDs in the same way as other planned frames.
     let new: HashMap<String, String> =
         frames.iter().map(|frame| (frame.session_id.clone(), stack.planned_id())).collect();
     for frame in &mut frames {

@@ -57,9 +57,10 @@ impl Report for PlanEdited {
     }
 }
 
-/// Makes the plan below a frame, or all of it, what a text says: that of a file, or of the person's editor.
+/// Changes the plan below a frame, or all of it, to what a text says: the text of a file, or of the person's
+/// editor.
 pub fn run(below: Option<FrameRef>, file: Option<&Path>, folder: &StackFolder) -> Result<PlanEdited, Failure> {
-    // Opened first: who cannot write learns it before the editor opens.
+    // The stack is opened first: a person who cannot write learns it before the editor opens.
     let stack = folder.open_to_write()?;
     let below: Option<Handle> = below.map(|below| stack.resolve(below)).transpose()?;
     let before = stack.read(|tree| plan_text(tree, below))?;
@@ -88,14 +89,14 @@ fn apply(stack: &Stack, below: Option<Handle>, before: &str, after: &str) -> Res
         .map_err(|problem| Failure::new(Exit::Refused, "plan_text", problem.to_string()))
 }
 
-/// Lets the person edit the plan. If anything fails then, the text stays in its file.
+/// Lets the person edit the plan. If anything fails after that, the text stays in its file.
 fn in_editor(stack: &Stack, below: Option<Handle>, before: &str) -> Result<EditedPlan, Failure> {
     let whole = format!("{HELP}\n{before}");
     let mut file = tempfile::Builder::new().prefix("callstack-plan-").suffix(".md").tempfile()?;
     let name = file.path().display().to_string();
     let failed = |error: io::Error| Failure::of_file("write", &name, &error);
     file.write_all(whole.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
-    // Editors that write a new file in place of the old one leave the open one behind.
+    // An editor can write a new file in place of the old one. Then the open file is not the new one.
     let path = file.into_temp_path();
     let edited = edit(&path).and_then(|()| {
         let after = input::content(&path)?;

@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The results in a few short sentences, for the prompts of other frames.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     results_compacted: Option<String>,
-    /// Block the frame: what it needs, and from whom. The results are then those so far.
+    /// Block the frame: what it needs, and who can give it. The results are then the results so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     question: Option<String>,
     /// Complete the frame although frames below it are open or planned.
@@ -47,13 +47,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Those that complete a frame, with the results as the only words.
+    /// The arguments that complete a frame, with the results as the only words.
     pub fn completing(frame: Option<FrameRef>, results: String, anyway: bool) -> Self {
         let advice = "say what exists now, where, and how it is used: callstack done [FRAME] RESULTS";
         Self { status: Some(Status::Completed), results: Some(results), anyway, ..Self::of(frame, advice) }
     }
 
-    /// Those that block a frame, with the question as the only words.
+    /// The arguments that block a frame, with the question as the only words.
     pub fn blocking(frame: Option<FrameRef>, question: String) -> Self {
         let advice = "say what the frame needs, and from whom: callstack block [FRAME] QUESTION";
         Self { question: Some(question), ..Self::of(frame, advice) }
@@ -79,7 +79,7 @@ enum Status {
     Completed,
     /// They cannot be met; the results say why.
     Failed,
-    /// The frame waits for somebody; --question says for what, else the results.
+    /// The frame waits for a person; --question says for what, else the results.
     Blocked,
 }
 
@@ -182,7 +182,7 @@ pub fn complete(stack: &Stack, handle: Handle, results: Results, same_stack: Sam
     told(stack, handle, popped, same_stack)
 }
 
-/// What is said of a popped frame.
+/// What is said about a popped frame.
 fn told(
     stack: &Stack,
     handle: Handle,
@@ -197,7 +197,7 @@ fn told(
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
-        // The command of a worker leaves it to workers to begin the others.
+        // A command of a worker leaves it to the workers to begin the other frames.
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none_or(|actor| actor.hold.is_none())),
         same_stack,
     })?)

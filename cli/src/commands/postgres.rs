@@ -27,7 +27,7 @@ enum Action {
     /// The role of the URL needs the right to make schemas in the database, and owns the schema afterwards. Nothing else
     /// migrates a database. Several programs may run it at the same time.
     Migrate {
-        /// The database: postgres://HOST/DATABASE. A stack behind it is left out.
+        /// The database: postgres://HOST/DATABASE. A stack after it is left out.
         url: String,
     },
     /// Lets a role of the server use the stacks of a tenant. The owner of the schema runs it.
@@ -36,7 +36,7 @@ enum Action {
         tenant: Tenant,
         /// The role.
         role: String,
-        /// The role can look at the stacks, and change none.
+        /// The role can look at the stacks, and cannot change them.
         #[arg(long)]
         read_only: bool,
     },
@@ -49,10 +49,10 @@ enum Action {
     },
     /// Lists the tenants, and the roles that may use them.
     Grants {
-        /// The database: postgres://HOST/DATABASE. A stack behind it is left out.
+        /// The database: postgres://HOST/DATABASE. A stack after it is left out.
         url: String,
     },
-    /// Removes a stack from its server, with its history and its logs. Nothing brings it back.
+    /// Removes a stack from its server, with its history and its logs. Nothing can restore it.
     Remove {
         /// The stack: postgres://HOST/DATABASE/STACK.
         url: String,
@@ -69,7 +69,8 @@ enum Action {
 
 #[derive(Args)]
 struct Tenant {
-    /// The database: postgres://HOST/DATABASE, or postgres://HOST/DATABASE/TENANT/STACK, of which the tenant counts.
+    /// The database: postgres://HOST/DATABASE, or postgres://HOST/DATABASE/TENANT/STACK. The tenant of the
+    /// URL is used.
     url: String,
     /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK. Default: that of the URL, or
     /// `default`.
@@ -97,7 +98,8 @@ impl Tenant {
     /// As [`Tenant::named`], to change who may use the tenant.
     ///
     /// # Errors
-    /// As [`Tenant::named`]; if the URL has one name behind the database: that is a stack, and may be meant as a tenant.
+    /// As [`Tenant::named`]; if the URL has one name after the database: that is a stack, and may be meant as
+    /// a tenant.
     fn named_for_grants(self) -> Result<(String, String), Failure> {
         let stack = self.url.parse::<StackUrl>().ok().filter(|url| url.tenant() == DEFAULT_TENANT);
         if let (Some(stack), None) = (stack, &self.tenant) {
@@ -171,7 +173,7 @@ pub struct Grants {
 #[serde(rename_all = "camelCase")]
 struct ListedGrant {
     tenant: String,
-    /// Absent if no role may use the tenant, but the owner of the schema.
+    /// Absent if no role except the owner of the schema may use the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
     /// `read` or `write`; absent without a role.
@@ -238,7 +240,8 @@ impl Report for Stacks {
             let none = format!("the tenant {} has no stack that this role can see", self.tenant);
             return page.text(0, &one_line(&none));
         }
-        // Another program can have given a stack a name with line breaks, which must not pose as further stacks.
+        // Another program can have given a stack a name with line breaks. Such a name must not look like
+        // further stacks.
         self.stacks.iter().try_for_each(|stack| {
             page.text(0, &one_line(&format!("{}: {}", stack.name, count(stack.revision as usize, "event"))))
         })

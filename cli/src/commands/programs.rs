@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// The command of a variable such as `$EDITOR`, with an argument behind its own ones. As git does it, a shell reads the variable, so it can have
-/// arguments of its own. `%s` stands for the argument.
+/// The command of a variable such as `$EDITOR`, with an argument after its own ones. A shell reads the
+/// variable, as in git, so the variable can have arguments of its own. `%s` stands for the argument.
 pub fn command_line(variable: &str, argument: &str) -> Command {
     if cfg!(windows) {
         let mut command = Command::new("cmd");

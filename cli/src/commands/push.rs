@@ -43,7 +43,7 @@ pub struct Task {
     /// Success criteria: checkable conditions for the completion of the frame. `-` reads the standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria: Option<String>,
-    /// The same in few words, for prompts.
+    /// The success criteria in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
     /// The full instruction: what is to be done, what is known, what is to be returned. Only the frame's own agent sees it. `-` reads the
@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
     })
 }
 
-/// The planned frame with the title of a new one, where that would be.
+/// The planned frame that has the title of a new frame, at the place of the new frame.
 fn planned(stack: &Stack, frame: &NewFrame) -> Result<Option<Handle>, Failure> {
     let parent = match &frame.parent {
         Parent::Frame(below) => Some(stack.resolve(below.clone())?),
@@ -115,7 +115,7 @@ fn planned(stack: &Stack, frame: &NewFrame) -> Result<Option<Handle>, Failure> {
     Ok(stack.read(|tree| tree.planned_with_title(&frame.identity.title, parent))?)
 }
 
-/// A frame with this title is planned, and a new one would be beside it.
+/// A frame with this title is planned, and the new frame would be its sibling.
 fn is_planned(planned: Handle, title: &str) -> Failure {
     let message = format!("{planned} ({}) is planned already", one_line(title));
     Failure::new(Exit::Refused, "planned_title", message).next(format!(
@@ -124,7 +124,7 @@ fn is_planned(planned: Handle, title: &str) -> Failure {
 }
 
 impl Task {
-    /// True if it has words, which only one frame can have.
+    /// True if it has words that only one frame can have.
     pub fn has_words(&self) -> bool {
         self.criteria.is_some() || self.criteria_compacted.is_some() || self.task.is_some()
     }
@@ -137,7 +137,7 @@ impl Task {
     /// The frame with this task, as far as it is given.
     ///
     /// # Errors
-    /// Those of the standard input.
+    /// The errors of the standard input.
     pub fn of(&self, mut frame: NewFrame) -> Result<NewFrame, Failure> {
         let words = [self.criteria.clone(), self.criteria_compacted.clone(), self.task.clone()];
         let [criteria, compacted, task] = input::texts(words)?;

@@ -1,4 +1,4 @@
-//! `callstack reopen`: lets a completed frame that turned out to be wrong go on.
+//! `callstack reopen`: reopens a completed frame that turned out to be wrong.
 
 use std::io;
 
@@ -18,11 +18,11 @@ use crate::same_stack::SameStack;
 pub struct Arguments {
     /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be completed.
     frame: FrameRef,
-    /// What is wrong. Whoever goes on with the frame sees it. `-` reads the standard input.
+    /// What is wrong. The agent or person that continues the frame sees it. `-` reads the standard input.
     reason: String,
 }
 
-/// The frame that goes on. It is the active frame now.
+/// The frame that was reopened. It is the active frame now.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reopened {

@@ -1,4 +1,5 @@
-//! `callstack runs`: the runs of agents that manage their own memory, and the end of those that nobody wants to resume.
+//! `callstack runs`: the runs of agents that manage their own memory, and the end of runs that no person
+//! wants to resume.
 
 use std::io;
 use std::path::Path;
@@ -36,7 +37,7 @@ enum Action {
         /// The run: its handle, ID or title, or those of one of its frames.
         run: FrameRef,
     },
-    /// Ends a run that nobody wants to resume: its open frames become invalidated. Its history stays.
+    /// Ends a run that is not to be resumed: its open frames become invalidated. Its history stays.
     Drop {
         /// The run: its handle, ID or title, or those of one of its frames.
         run: FrameRef,
@@ -71,7 +72,7 @@ struct Run {
     begun_at: u64,
     /// When one of its frames changed last.
     changed_at: u64,
-    /// The process that drives it; 0 if it is not known which one. Absent: none does.
+    /// The process that drives it; 0 if it is not known which one. Absent: no process drives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
     /// The requests of all of its frames, by model.
@@ -226,9 +227,10 @@ pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Fail
     found.map_err(|failure| failure.next("`callstack runs` lists the runs"))
 }
 
-/// Ends a run that nobody wants to resume: invalidates its open frames. Its history stays.
-///
-/// The root is the last one. So after a failure in between, the run is still there to be dropped, which does the rest.
+/// Ends a run that is not to be resumed: invalidates its open frames. Its history stays.
+/// 
+/// The root is the last one. So after a failure in between, the run can still be dropped, and dropping it
+/// does the rest.
 pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Result<Vec<Handle>> {
     let mut frames: Vec<Handle> =
         stack.read(|tree| tree.subtree(run).filter(|frame| tree.node(*frame).status().is_open()).collect())?;
@@ -239,7 +241,7 @@ pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Res
     Ok(frames)
 }
 
-/// Removes the lock files of the runs that are over, however they have ended.
+/// Removes the lock files of the runs that are over, no matter how they have ended.
 pub fn forget_ended(stack: &Stack, folder: Option<&Path>) {
     let runs = stack.runs().into_iter();
     let over: Result<Vec<Handle>, _> =

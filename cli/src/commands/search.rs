@@ -18,7 +18,8 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Words. A frame is found if for each of them a word of its texts begins with it, in any letter case.
+    /// Words. A frame is found if, for each of these words, one word of the frame's texts begins with it, in
+    /// any letter case.
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
     /// Only frames below this one.

@@ -22,9 +22,9 @@ use crate::sessions::{self, FoundSession, SessionFiles, is_of_project, latest_fi
 
 /// The number of sessions that are listed.
 const USUAL: usize = 20;
-/// Sessions in the index that nobody has looked for leave it above this number.
+/// Above this number, sessions in the index that were not looked for leave the index.
 const MOST_INDEXED: usize = 20_000;
-/// The version of the program that has made the index: another one reads sessions in another way.
+/// The version of the program that has made the index: another version reads sessions in another way.
 const INDEX_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Args)]
@@ -42,14 +42,15 @@ pub struct Arguments {
     prices: PricesFile,
 }
 
-/// Sessions, the one that was written last before the others.
+/// Sessions. The session that was written last comes first.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sessions {
     sessions: Vec<ListedSession>,
     /// Number of further sessions, because of `--limit`.
     further: usize,
-    /// All that are listed together. With a sub-agent's file of its own, its requests are among those of its session.
+    /// The sum of all that are listed. If a subagent has a file of its own, its requests are counted with
+    /// those of its session.
     total: Sums,
     #[serde(skip)]
     is_of_all: bool,
@@ -89,7 +90,7 @@ struct Summary {
     compactions: usize,
     /// Number of lines that were not understood.
     unknown: usize,
-    /// The kinds of lines that no version of the agent that is known writes, with their numbers.
+    /// The kinds of lines that no known version of the agent writes, with their numbers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     new_kinds: BTreeMap<String, usize>,
     /// What was used, by models.
@@ -176,7 +177,7 @@ pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
     Ok(Sessions { further, total: Sums::of(&models, prices.as_ref()), is_of_all: arguments.all, sessions })
 }
 
-/// The sessions that are asked for. Those of sub-agents that are among the others are none.
+/// The sessions that are asked for. The sessions of subagents that are found among the others are left out.
 fn selected(arguments: &Arguments, index: &Index) -> Vec<FoundSession> {
     let mut found = latest_first(arguments.agent);
     found.retain(|found| found.bytes > 0 && !found.is_of_agent());
@@ -193,7 +194,8 @@ fn selected(arguments: &Arguments, index: &Index) -> Vec<FoundSession> {
     found
 }
 
-/// The summaries of sessions. Those that have changed are read anew, by as many threads as there are processors.
+/// The summaries of sessions. Sessions that have changed are read again, by as many threads as there are
+/// processors.
 fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>> {
     let known: Vec<Option<Summary>> = found.iter().map(|found| index.of(found).cloned()).collect();
     let missing: Vec<&FoundSession> =
@@ -250,7 +252,7 @@ impl Index {
         Some(cache.or_else(|| Some(host_files::home()?.join(".cache")))?.join("callstack").join("sessions.json"))
     }
 
-    /// The index, which is a cache: without it everything is read again.
+    /// The index, which is a cache: without the index everything is read again.
     fn read() -> Self {
         let text = Self::path().and_then(|path| fs::read_to_string(path).ok());
         let index: Option<Self> = text.and_then(|text| from_json(&text).ok());

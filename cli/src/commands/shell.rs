@@ -14,7 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Line, Output, Page, Report, count};
 
-/// The variable with which the script of a shell asks for what can be completed; its value is the name of the shell.
+/// The variable with which the script of a shell asks for what can be completed. Its value is the name of the
+/// shell.
 pub const ASKING: &str = "CALLSTACK_COMPLETE";
 
 #[derive(Args)]

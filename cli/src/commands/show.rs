@@ -19,7 +19,8 @@ use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, p
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it. Default: the active frame.
+    /// The frame; or a session of an agent, by its file or its ID, followed by the frame. Default: the active
+    /// frame.
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
     /// The frame of the session.
@@ -52,8 +53,8 @@ pub struct FrameDetails {
     /// True if this is the active frame.
     is_active: bool,
     spans: FrameSpans,
-    /// The time that the frame was worked on so far, in milliseconds: without the times when it was blocked. Absent if a compaction
-    /// has removed the events that tell it.
+    /// The time that the frame was worked on so far, in milliseconds, without the times when it was blocked.
+    /// Absent if a compaction has removed the events that are needed for this.
     #[serde(skip_serializing_if = "Option::is_none")]
     worked: Option<u64>,
     usage: FrameUsage,
@@ -160,7 +161,7 @@ impl FrameDetails {
         }
     }
 
-    /// Writes who has the frame, or which worker had it last, and how it has let it go.
+    /// Writes who has the frame, or which worker had it last and how this worker has released it.
     fn holder(&self, page: &mut Page<'_>) -> io::Result<()> {
         let Some(holder) = self.record.holder.as_deref().filter(|holder| !holder.name.is_empty()) else {
             return Ok(());
@@ -187,7 +188,7 @@ impl FrameDetails {
         page.field(name, Style::new(), &format!("{}{state}", holder.name))
     }
 
-    /// Writes for how long a frame was worked on that has ended.
+    /// Writes for how long a frame that has ended was worked on.
     fn whole_work(&self, page: &mut Page<'_>) -> io::Result<()> {
         match (self.spans.begun_at, self.spans.ended_at) {
             (Some(_), Some(_)) => page.field("worked", Style::new(), &duration(self.worked.unwrap_or_default())),
@@ -246,7 +247,7 @@ impl FrameDetails {
         }
     }
 
-    /// Writes the texts of the frame, with these of its questions.
+    /// Writes the texts of the frame, including these of its questions.
     fn texts(&self, page: &mut Page<'_>, questions: &[Question]) -> io::Result<()> {
         let record = &self.record;
         text(page, "Criteria", &record.success_criteria)?;

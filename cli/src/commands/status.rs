@@ -26,7 +26,7 @@ const LABEL: usize = 13;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Only this frame, and what is below it. Default: all unfinished work.
+    /// Only this frame, and the frames below it. Default: all unfinished work.
     #[arg(value_name = "FRAME")]
     frame: Option<FrameRef>,
 }
@@ -44,13 +44,13 @@ pub struct Status {
     of: usize,
     /// Frames in progress with work of their own.
     running: Vec<Standing>,
-    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not gone on.
+    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not resumed.
     interrupted: Vec<Standing>,
     /// Blocked frames that wait for an answer.
     asking: Vec<Standing>,
-    /// Blocked frames that are answered, and have not gone on.
+    /// Blocked frames that are answered, and have not resumed.
     answered: Vec<Standing>,
-    /// Failed frames, and others that have ended and keep planned ones from beginning.
+    /// Failed frames, and other frames that have ended and keep planned frames from beginning.
     in_the_way: Vec<Standing>,
     /// Planned frames that can begin.
     ready: Vec<Standing>,
@@ -58,7 +58,8 @@ pub struct Status {
     waiting: Vec<Standing>,
     /// The requests to models there, by model.
     usage: Vec<ModelUsage>,
-    /// What these have cost, in millionths of a US dollar: what hosts have told, and an estimate of the requests after that.
+    /// The cost of these requests, in millionths of a US dollar: what hosts have told, and an estimate of the
+    /// requests after that.
     cost_micro_usd: u64,
     #[serde(skip)]
     now: u64,
@@ -66,7 +67,7 @@ pub struct Status {
     same_stack: SameStack,
 }
 
-/// A frame, and why it stands there.
+/// A frame, and why it is in this state.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Standing {
@@ -75,7 +76,7 @@ struct Standing {
     /// Who works on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
-    /// Since when it stands so, in milliseconds since the Unix epoch.
+    /// Since when it is in this state, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<u64>,
     /// What it asks for, why it was interrupted, or how it has failed.
@@ -208,7 +209,7 @@ impl Status {
         }
     }
 
-    /// What is said behind a frame.
+    /// What is said after a frame.
     fn remark(&self, standing: &Standing) -> String {
         let waits_for: Vec<String> = standing.waits_for.iter().take(SHOWN).map(Handle::to_string).collect();
         let by = standing.by.iter().map(|by| one_line(by));

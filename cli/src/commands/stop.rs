@@ -70,7 +70,7 @@ impl Report for Stopped {
 }
 
 impl Stopped {
-    /// The stop is recorded all the same, because hosts queue frames, of which the stack does not know.
+    /// The stop is recorded even so, because hosts queue frames that the stack does not know.
     fn write_nothing_ran(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.is_over {
             page.text(0, "everything there has ended; there is nothing to stop")?;

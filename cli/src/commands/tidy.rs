@@ -13,12 +13,12 @@ use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report, count};
 use crate::same_stack::SameStack;
 
-/// The reason of those that are removed.
+/// The reason for the frames that are removed.
 const REASON: &str = "The frame above it has ended without it";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Only what is below this frame.
+    /// Only the frames below this frame.
     #[arg(value_name = "FRAME")]
     frame: Option<FrameRef>,
     /// Only list them.

@@ -15,11 +15,12 @@ use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, of_status};
 
 /// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level.
 const INDENTED_LEVELS: usize = 24;
-/// The room of a line beside its indentation, in columns. A narrow terminal gets less indentation, but two levels.
+/// The room of a line in addition to its indentation, in columns. A narrow terminal gets less indentation,
+/// but two levels.
 const LEAST_ROOM: usize = 32;
 /// The width of a level, in columns.
 const BRANCH: usize = 4;
-/// Of finished siblings in a row, only this many are shown, the last ones.
+/// Number of finished siblings in a row that are shown, the last ones.
 const SHOWN_FINISHED: usize = 3;
 
 #[derive(Args)]
@@ -27,7 +28,7 @@ pub struct Arguments {
     /// Show only this frame and the frames below it. Or a session of an agent: its file or its ID, see `callstack sessions`.
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
-    /// The same frame, beside a session that is named.
+    /// The same frame, if a session is named.
     #[arg(long, value_name = "FRAME", conflicts_with = "frame")]
     root: Option<FrameRef>,
     /// Number of levels that are shown below the first one.
@@ -37,7 +38,8 @@ pub struct Arguments {
     /// unfinished, finished. Can be repeated, or be a list with commas.
     #[arg(long, short, value_name = "STATUS", value_delimiter = ',', value_parser = statuses)]
     status: Vec<Statuses>,
-    /// Draw what is below finished frames, all finished frames in a row, and what is out of the plan. JSON has them always.
+    /// Draw the frames below finished frames, all finished frames in a row, and the frames that are out of
+    /// the plan. JSON always has them.
     #[arg(long, short)]
     all: bool,
     /// Show what each frame has returned, or found so far, in short.
@@ -72,7 +74,7 @@ struct TreeFrame {
     level: usize,
     status: FrameStatus,
     title: String,
-    /// What the frame is, in a word, if it is no work.
+    /// What the frame is, in a word, if it is not work.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_work: Option<String>,
     /// Which attempt at its work the frame is, if there are several.
@@ -81,19 +83,19 @@ struct TreeFrame {
     /// What a blocked frame waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
-    /// The answer of a blocked frame that nobody has resumed yet.
+    /// The answer of a blocked frame that has not been resumed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     /// The dependencies of a planned frame that are not completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for_frames: Vec<Handle>,
-    /// The results, or those so far, in short; with `--summaries`.
+    /// The results, or the results so far, in short; with `--summaries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     /// Why the frame was invalidated, unless it was invalidated together with its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidation_reason: Option<String>,
-    /// True if whoever worked on the frame has ended, or has not been heard of.
+    /// True if the holder of the frame has ended, or has not been heard of.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     /// Why it is interrupted.
@@ -141,7 +143,7 @@ pub fn statuses(word: &str) -> Result<Statuses, String> {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Failure> {
     let stack = folder.open_to_read()?;
     let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))??;
-    // Of a session everything is new to the reader.
+    // Everything in a session is new to the reader.
     shown.is_whole |= folder.has_session();
     Ok(shown)
 }
@@ -187,7 +189,8 @@ impl FrameTree {
 /// The frames with one of these statuses, and those above them.
 fn selected(frames: Vec<TreeFrame>, statuses: &[FrameStatus]) -> Vec<TreeFrame> {
     let mut kept = Vec::new();
-    // A frame leads to one that was kept if that stands one level below it, before any frame of its own level.
+    // A frame leads to a frame that was kept, if the kept frame is one level below it, before any frame of
+    // its own level.
     let mut wanted_level = 0;
     for mut frame in frames.into_iter().rev() {
         frame.leads = !statuses.contains(&frame.status);
@@ -212,7 +215,7 @@ impl TreeFrame {
             let above = tree.node(parent).record();
             above.status == FrameStatus::Invalidated && above.invalidated_at == frame.invalidated_at
         });
-        // Somebody has to decide what becomes of it, as long as the frame above it is unfinished.
+        // A person has to decide what becomes of it, as long as the frame above it is unfinished.
         let is_in_the_way = frame.status == FrameStatus::Failed
             && node.retried_as().is_none()
             && node.parent().is_some_and(|parent| tree.node(parent).status().is_unfinished());
@@ -271,7 +274,8 @@ impl Report for FrameTree {
 }
 
 impl FrameTree {
-    /// The frames that are drawn: without those that are out of the plan, and what is below them.
+    /// The frames that are drawn: without the frames that are out of the plan, and without the frames below
+    /// these.
     fn drawn(&self) -> Vec<&TreeFrame> {
         let mut out = usize::MAX;
         let is_drawn = |frame: &&TreeFrame| {
@@ -284,7 +288,7 @@ impl FrameTree {
     }
 }
 
-/// The drawing of a tree, as far as it has got.
+/// The drawing of a tree, as far as it is done.
 struct Drawing<'a> {
     tree: &'a FrameTree,
     frames: &'a [&'a TreeFrame],
@@ -366,7 +370,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Writes a line that is no frame: below the current frame, or in the place of frames.
+    /// Writes a line that is not a frame: below the current frame, or in the place of frames.
     fn remark(&self, page: &mut Page<'_>, text: &str, is_in_place: bool) -> io::Result<()> {
         let indentation = if is_in_place { "" } else { "    " };
         let branch = self.branch(is_in_place, page.width());
@@ -393,7 +397,7 @@ impl Drawing<'_> {
     }
 }
 
-/// For each frame the place behind the last frame below it.
+/// For each frame the place after the last frame below it.
 fn ends(frames: &[&TreeFrame]) -> Vec<usize> {
     let mut ends = vec![frames.len(); frames.len()];
     let mut open: Vec<usize> = Vec::new();
@@ -406,8 +410,8 @@ fn ends(frames: &[&TreeFrame]) -> Vec<usize> {
     ends
 }
 
-/// How many finished siblings in a row, from this place on, stand before the last ones that are shown. 0 if the siblings
-/// before this place were left out.
+/// How many finished siblings in a row, from this place on, come before the last ones that are shown. 0 if
+/// the siblings before this place were left out.
 fn finished_before_the_last(frames: &[&TreeFrame], ends: &[usize], place: usize) -> usize {
     let level = frames[place].level;
     let mut next = place;

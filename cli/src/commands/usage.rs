@@ -18,7 +18,8 @@ use crate::prices::PricesFile;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Only this frame, and what is below it. Default: all frames. Or a session of an agent: its file or its ID.
+    /// Only this frame, and the frames below it. Default: all frames. Or a session of an agent: its file or
+    /// its ID.
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
     #[command(flatten)]
@@ -37,13 +38,13 @@ pub struct Usage {
     own: Option<Sums>,
     /// The requests of the frame and of everything below it, by model.
     total: Sums,
-    /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
-    /// out.
+    /// The frames directly below the frame, or the roots, each with everything below it. Frames without
+    /// requests are left out.
     below: Vec<BelowUsage>,
     /// The cost in millionths of a US dollar: the amounts that hosts have reported, and an estimate of the requests after them.
     #[serde(skip_serializing_if = "is_zero")]
     total_cost_micro_usd: u64,
-    /// The limits of the frame. Absent if it has none of its own, and for all frames.
+    /// The limits of the frame. Absent if the frame has no limits of its own, and for all frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<FrameLimits>,
     /// True if prices were given.
@@ -55,7 +56,7 @@ pub struct Usage {
 #[serde(rename_all = "camelCase")]
 struct Sums {
     models: Vec<ModelSum>,
-    /// What they cost together. Absent without prices.
+    /// The cost of all models together. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_cost: Option<TotalCost>,
 }

@@ -28,21 +28,22 @@ use crate::view::{self, Server, Snapshot};
 
 /// The file in the folder of the stack, if none is named.
 const OWN_FILE: &str = "view.html";
-/// The same in the working folder, of a session or a stack on a server.
+/// The file in the working folder, for a session or a stack on a server.
 const USUAL_FILE: &str = "callstack-view.html";
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write; default: view.html in the folder of the stack, for a session or a server callstack-view.html; an earlier page is
-    /// overwritten. Or a session of an agent to show, by its file or its ID: see `callstack sessions`.
+    /// The file to write. Default: view.html in the folder of the stack; for a session or a server
+    /// callstack-view.html. An earlier page is overwritten. Or a session of an agent to show, by its file or
+    /// its ID: see `callstack sessions`.
     #[arg(value_name = "FILE or SESSION")]
     named: Option<PathBuf>,
-    /// The file to write, beside a session.
+    /// The file to write, in addition to a session.
     #[arg(long, short, value_name = "FILE", conflicts_with = "serve")]
     output: Option<PathBuf>,
-    /// Overwrite an existing file that is no such page.
+    /// Overwrite an existing file that is not such a page.
     #[arg(long, conflicts_with = "serve")]
     force: bool,
     /// Serve the page at 127.0.0.1, and keep it up to date, until Ctrl-C. Default port: a free one.
@@ -71,7 +72,7 @@ pub struct WrittenView {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServedView {
-    /// The address for a browser. Whoever knows it can read the page.
+    /// The address for a browser. A person who knows it can read the page.
     url: String,
 }
 
@@ -128,7 +129,7 @@ fn open(target: &str) {
     let mut command = command_line(chosen.unwrap_or(usual), target);
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match started {
-        // A shell that finds no browser says so at once; a browser may stay for long.
+        // A shell that finds no browser says so at once; a browser may run for a long time.
         Ok(mut child) => drop(thread::spawn(move || child.wait())),
         Err(error) => note(&format!("no browser was opened: {error}; open the page yourself")),
     }
@@ -142,7 +143,7 @@ fn is_page(file: &Path) -> bool {
     file.is_file() && read().is_ok() && view::is_page(&beginning)
 }
 
-/// Serves the page until the user interrupts the program, or somebody ends it.
+/// Serves the page until a person interrupts the program, or a signal ends it.
 fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let (interrupted, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     signal_hook::flag::register(SIGINT, interrupted.clone())?;
@@ -164,11 +165,11 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
                 is_outdated = true;
                 server.outdate();
             }
-            // Others use the stack for long; the next look may succeed.
+            // Other processes use the stack for long; the next look may succeed.
             Ok(false) | Err(Error::Busy { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        // Without readers a snapshot would be made for nobody.
+        // Without readers no snapshot is needed.
         if is_outdated && server.has_readers() {
             server.change(Snapshot::of(&stack, &timeline, prices.as_ref())?);
             is_outdated = false;
@@ -213,7 +214,7 @@ impl Report for ServedView {
     const KIND: &'static str = "servedView";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        // As a whole, however narrow the terminal is.
+        // The line is written as a whole, no matter how narrow the terminal is.
         page.raw(&format!("serving {}\n", self.url))?;
         page.line(Line::new().plain("Ctrl-C ends it"))
     }

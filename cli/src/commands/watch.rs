@@ -45,7 +45,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// True if changes are written as lines: where there is no full screen, or if an option of the lines is given.
+    /// True if changes are written as lines: if there is no full screen, or if an option of the lines is
+    /// given.
     fn wants_lines(&self, output: Output) -> bool {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let has_option = self.lines || self.since.is_some() || self.count.is_some() || self.until_idle;
@@ -76,7 +77,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     }
 }
 
-/// Writes changes until the user interrupts the program, or nobody reads any more.
+/// Writes changes until the person interrupts the program, or the reader of the output has gone.
 fn write_lines(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, interrupted.clone())?;

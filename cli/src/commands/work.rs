@@ -30,12 +30,13 @@ use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Output, count};
 
-/// A frame whose command could not be started so often by this worker is blocked, unless `--tries` says how often.
+/// If this worker could not start the command of a frame this number of times, the frame is blocked, unless
+/// `--tries` gives another number.
 const STARTS: u64 = 3;
-/// A worker whose machine could start no command so often in a row ends.
+/// If the machine of a worker could start no command this number of times in a row, the worker ends.
 const MACHINE_STARTS: u32 = 4;
-/// How long a worker waits after the machine could not start a command, and twice as long after each further time in a row. The frames
-/// are free meanwhile.
+/// How long a worker waits after the machine could not start a command. It waits twice as long after each
+/// further time in a row. The frames are free meanwhile.
 const MACHINE_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
@@ -46,24 +47,25 @@ pub struct Arguments {
     /// The name of this worker, different from those of other workers. Default: the name of the machine and the number of the process.
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
-    /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
+    /// How long a frame stays with this worker after the worker was last heard of, in seconds. The worker
+    /// renews this time while the command runs.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// A frame that was begun so often without an end is blocked, because its command may kill the workers. A command that could not be
-    /// started counts too. Put-backs, interruptions and what was before an answer do not count. Default: no limit, but 3 for commands
-    /// that could not be started.
+    /// A frame that was begun this number of times without an end is blocked, because its command may kill
+    /// the workers. A command that could not be started counts too. Put-backs, interruptions and what was
+    /// before an answer do not count. Default: no limit, but 3 for commands that could not be started.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
     /// How many frames are worked on at the same time. The second worker of the program is called NAME-2, and so on.
     #[arg(long, short, value_name = "JOBS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     jobs: u64,
-    /// Maximum number of frames, also of those that were put back; then the program ends.
+    /// Maximum number of frames, including those that were put back; then the program ends.
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Wait for new frames when nothing is left to do, until the program is interrupted.
     #[arg(long)]
     wait: bool,
-    /// The command, with its arguments. It is not given to a shell: sh -c '…' does that.
+    /// The command, with its arguments. It is not given to a shell: use sh -c '…' for that.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -98,7 +100,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         lease: Duration::from_secs(arguments.lease),
         below,
         command: &arguments.command,
-        // The command is told by its documentation what to do, and has no conversation that would hold results.
+        // The command's documentation tells it what to do, and it has no conversation that would hold
+        // results.
         settings: Settings::default()
             .budget(context::budget(None)?)
             .guidance(Guidance::None)
@@ -110,17 +113,17 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     let mut worked = Worked { worker: worker.name.clone(), same_stack: folder.same_stack(), ..Worked::default() };
     work_together(&worker, arguments, &mut worked)?;
     look_back(&worker, &mut worked)?;
-    // A reader who has enough does not change how the work has ended.
+    // If a reader has read enough, this does not change how the work has ended.
     output.report(&worked).or_else(|failure| if failure.is_closed_pipe() { Ok(()) } else { Err(failure) })?;
     Ok(match worker.is_interrupted() {
         true => Exit::Interrupted,
-        // What waits for a frame that nobody works on is not done.
+        // Work that waits for a frame is not done if no worker works on that frame.
         false if worked.failed > 0 || worked.is_stuck() => Exit::Failed,
         false => Exit::Done,
     })
 }
 
-/// Works with as many workers as were asked for. If one of them fails, the others end what they work on.
+/// Works with as many workers as were asked for. If one of them fails, the others end their current work.
 fn work_together(worker: &Worker<'_>, arguments: &Arguments, worked: &mut Worked) -> Result<(), Failure> {
     let shared = Shared { frames: AtomicU64::new(0), limit: arguments.limit, is_over: AtomicBool::new(false) };
     let results: Vec<_> = thread::scope(|scope| {
@@ -160,13 +163,13 @@ impl Shared {
         self.frames.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Gives one back that was not begun.
+    /// Gives a frame back that was not begun.
     fn give_back(&self) {
         self.frames.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Works until nothing is left to do, the limit is reached, or the user interrupts the program.
+/// Works until nothing is left to do, the limit is reached, or a person interrupts the program.
 fn work(worker: &Worker<'_>, arguments: &Arguments, shared: &Shared, worked: &mut Worked) -> Result<(), Failure> {
     let mut pause = LOOKS.0;
     let mut not_started: BTreeMap<Handle, u64> = BTreeMap::new();
@@ -229,7 +232,7 @@ fn look_back(worker: &Worker<'_>, worked: &mut Worked) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A name that no worker has on another machine, or on this one at the same time.
+/// A name that no other worker has, neither on another machine nor on this one at the same time.
 fn own_name() -> String {
     #[cfg(unix)]
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();

@@ -1,6 +1,6 @@
-//! The Agent Trajectory Interchange Format (ATIF) of Harbor: the frame at the top is the trajectory, and each frame below it
-//! one of a subagent. All subagents stand in one list, because readers of JSON refuse lists that are nested as deeply as
-//! frames can be.
+//! The Agent Trajectory Interchange Format (ATIF) of Harbor: the frame at the top is the trajectory, and each
+//! frame below it is the trajectory of a subagent. All subagents are in one list, because readers of JSON
+//! refuse lists that are nested as deeply as frames can be.
 //!
 //! The metrics of a trajectory are those of the frame's own requests, so the sum over all trajectories counts each request
 //! once.
@@ -76,7 +76,7 @@ struct Step {
     observation: Option<Observation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
-    /// Number of requests to a model. Absent if nobody knows.
+    /// Number of requests to a model. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     llm_call_count: Option<u64>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -130,7 +130,7 @@ struct Metrics {
     extra: OtherTokens,
 }
 
-/// Tokens that the format does not tell apart.
+/// Tokens that the format does not distinguish.
 #[derive(Serialize)]
 struct OtherTokens {
     cache_write_tokens: u64,
@@ -153,12 +153,14 @@ struct TotalsWithSubagents {
     cached_tokens_with_subagents: u64,
 }
 
-/// The trajectory of the frame at the top. Of several trees, or none, it has a step that names them, and all are subagents.
+/// The trajectory of the frame at the top. If there are several trees, or none, it has a step that names
+/// them, and all are subagents.
 pub fn trajectory(run: &Run<'_>, logs: &Logs) -> Trajectory {
     let requests = run.requests_by_frame();
     let is_shown = |frame: &ChartFrame| frame.bar.is_some() || !frame.usage.own.is_empty() || frame.level == 0;
     let mut trajectories: Vec<Trajectory> = Vec::new();
-    // The frames from a root down to the current one, each with the place of its trajectory, or of the one above it.
+    // The frames from a root down to the current one, each with the place of its trajectory, or of the
+    // trajectory above it.
     let mut path: Vec<Option<usize>> = Vec::new();
     let mut top = Vec::new();
     for frame in &run.chart.frames {
@@ -264,8 +266,9 @@ fn begun_step(run: &Run<'_>, frame: &ChartFrame, trajectory: &Trajectory) -> Ste
     Step { observation: Some(Observation { results: vec![result] }), ..Step::new(time, Source::System, message) }
 }
 
-/// The requests and the messages of the log. An answer has the metrics of its request if there are as many answers as requests
-/// that did not fail; else nobody knows which belong together, and the requests are steps of their own.
+/// The requests and the messages of the log. An answer has the metrics of its request if there are as many
+/// answers as requests that did not fail. Else it is not known which ones belong together, and the requests
+/// are steps of their own.
 fn conversation(begin: u64, requests: &[&TimedRequest], entries: &[Value]) -> Vec<Step> {
     let (failed, answered): (Vec<&TimedRequest>, Vec<&TimedRequest>) =
         requests.iter().partition(|request| request.request.failed);
@@ -294,7 +297,7 @@ fn messages(begin: u64, entries: &[Value]) -> Vec<Step> {
     let mut callers: HashMap<String, usize> = HashMap::new();
     let mut time = begin;
     for (line, entry) in entries.iter().enumerate() {
-        // A message without a time, or with one that goes back, stays behind the one before it.
+        // A message without a time, or with a time that goes back, stays after the message before it.
         time = time.max(entry["time"].as_u64().unwrap_or_default());
         let message = entry["text"].as_str().unwrap_or_default().to_owned();
         match entry["role"].as_str() {
@@ -322,7 +325,7 @@ fn messages(begin: u64, entries: &[Value]) -> Vec<Step> {
     steps
 }
 
-/// An answer of the model, with its calls: those of a run, or the parts of a message of a host.
+/// An answer of the model, with its calls: the calls of a run, or the parts of a message of a host.
 fn answer(time: u64, message: String, line: usize, entry: &Value) -> Step {
     let mut step = Step::new(time, Source::Agent, message);
     let mut results = Vec::new();
@@ -407,7 +410,7 @@ fn end(frame: &ChartFrame, record: &Frame) -> Option<Step> {
 impl Trajectory {
     /// Brings the steps into the order of their times, and numbers them.
     fn number_steps(&mut self) {
-        // The task stays first, whatever the clocks said.
+        // The task stays first, no matter what the clocks said.
         if let Some((_, rest)) = self.steps.split_first_mut() {
             rest.sort_by_key(|step| step.time);
         }
@@ -463,7 +466,7 @@ impl Step {
 }
 
 impl ToolCall {
-    /// `arguments`: an object, or the text of one.
+    /// `arguments`: an object, or the text of an object.
     fn new(tool_call_id: String, name: &Value, arguments: &Value) -> Self {
         let read = match arguments {
             Value::String(text) => from_json(text).unwrap_or_else(|_| arguments.clone()),
@@ -498,7 +501,8 @@ fn known_model(model: &str) -> Option<String> {
     Some(short(&one_line(model))).filter(|model| !model.is_empty())
 }
 
-/// A time as ISO 8601, all with three digits of the second's fraction; `None` for one beyond the year 9999.
+/// A time as ISO 8601, always with three digits of the second's fraction; `None` for a time beyond the year
+/// 9999.
 fn iso_time(milliseconds: u64) -> Option<String> {
     timestamp(milliseconds).map(|time| format!("{time:.3}"))
 }

@@ -1,5 +1,6 @@
-//! The trace event format of Chrome, which Perfetto and `chrome://tracing` open: frames on a lane each, where they are nested;
-//! requests on lanes of their own, because they may begin before their frames; the sums of tokens as counters.
+//! The trace event format of Chrome, which Perfetto and `chrome://tracing` open. Frames are on lanes on which
+//! they are nested. Requests are on lanes of their own, because they may begin before their frames. The sums
+//! of tokens are counters.
 
 use callstack_core::FrameStatus;
 use callstack_core::frame::{ModelRequest, ModelUsage, TimedRequest};
@@ -28,7 +29,7 @@ struct OtherData {
     name: String,
     /// The revision of the stack.
     revision: u64,
-    /// The sums of all requests. An imported stack can have requests without times, which are no events.
+    /// The sums of all requests. An imported stack can have requests without times, which are not events.
     usage: ModelUsage,
 }
 
@@ -219,7 +220,7 @@ fn blocked_events(events: &mut Vec<Event>, frame: &ChartFrame, bar: &Bar, lane: 
     }
 }
 
-/// Each request on the first lane on which no other runs at its time.
+/// Puts each request on the first lane on which no other request runs at its time.
 fn request_events(events: &mut Vec<Event>, run: &Run<'_>) {
     let mut requests: Vec<&TimedRequest> = run.chart.requests.iter().collect();
     requests.sort_by_key(|request| request.begun_at);

@@ -11,10 +11,11 @@ use crate::output::{number, us_dollars};
 
 /// Maximum length of a title, of results and of a decision, in characters.
 const LONGEST: usize = 600;
-/// Levels of nested lists. Deeper frames stand at the last one.
+/// Levels of nested lists. Deeper frames are at the last level.
 const LEVELS: usize = 12;
 
-/// The report of a frame and what is below it, or of all frames. Frames that are out of the plan are only counted.
+/// The report of a frame and the frames below it, or of all frames. Frames that are out of the plan are only
+/// counted.
 pub fn report(tree: &Tree, frame: Option<Handle>) -> String {
     let tops = frame.map_or_else(|| tree.roots().to_vec(), |frame| vec![frame]);
     let shown: Vec<Handle> = tops.iter().copied().filter(|top| !tree.is_out_of_sight(*top)).collect();
@@ -35,7 +36,7 @@ fn of_tree(tree: &Tree, top: Handle, text: &mut String) {
     let (mut list, mut decisions) = (String::new(), Vec::new());
     let (mut out, mut shown, mut completed, mut waiting) = (0, 0, 0, 0);
     let first = tree.node(top).depth();
-    // The level of the frame out of the plan in whose tree the walk is.
+    // The level of the frame that is out of the plan and in whose tree the walk is.
     let mut hidden = usize::MAX;
     for handle in tree.subtree(top) {
         let node = tree.node(handle);
@@ -48,7 +49,7 @@ fn of_tree(tree: &Tree, top: Handle, text: &mut String) {
             continue;
         }
         let record = node.record();
-        // An attempt that was begun again counts with the next one.
+        // An attempt that was retried counts with the next attempt.
         shown += usize::from(node.retried_as().is_none());
         completed += usize::from(record.status == FrameStatus::Completed);
         waiting += usize::from(record.status == FrameStatus::Blocked && record.pending_answer().is_none());
@@ -117,7 +118,7 @@ fn costs(usage: &[ModelUsage], text: &mut String) {
     }
 }
 
-/// A text within a line, in which nothing is markup, mentions a person or refers to an issue.
+/// A text within a line. Nothing in it is markup, mentions a person or refers to an issue.
 fn inline(text: &str) -> String {
     let mut escaped = String::new();
     for character in cut(&one_line(&visible(text)), LONGEST).chars() {

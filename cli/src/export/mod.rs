@@ -1,5 +1,5 @@
-//! Runs in the formats of other programs: a picture, profiles, traces and trajectories. Each format has its file, with the
-//! types of the format and a function that makes its document of a [`Run`].
+//! Runs in the formats of other programs: a picture, profiles, traces and trajectories. Each format has its
+//! own file, with the types of the format and a function that makes the document from a [`Run`].
 
 pub mod atif;
 pub mod chrome;
@@ -74,7 +74,7 @@ fn short(name: &str) -> String {
     cut(name, NAME_LENGTH)
 }
 
-/// A text for a trace: what cannot be seen is visible, and what is too long is cut.
+/// A text for a trace: hidden characters are made visible, and a text that is too long is cut.
 fn readable(text: &str) -> String {
     cut(&visible(text), TEXT_LENGTH)
 }
@@ -87,7 +87,7 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// The model of a request, or a word for one that is not known.
+/// The model of a request, or a word if the model is not known.
 fn model_name(model: &str) -> String {
     let name = short(&one_line(model));
     if name.is_empty() { "unknown model".to_owned() } else { name }

@@ -2,8 +2,9 @@
 //! and a `chat` span for each request. The attributes follow the semantic conventions for generative AI. Those that the
 //! conventions do not have begin with `callstack.`.
 //!
-//! Each `invoke_agent` span has the usage of the frame's own requests: a sum over these spans counts every request once. The
-//! `chat` spans have the usage of their requests; those of an imported state have no times, and so no spans.
+//! Each `invoke_agent` span has the usage of the frame's own requests: a sum over these spans counts every
+//! request once. The `chat` spans have the usage of their requests. The requests of an imported state have no
+//! times, and therefore no spans.
 
 use std::collections::HashMap;
 
@@ -111,7 +112,7 @@ enum AttributeValue {
     String(String),
     #[serde(rename = "boolValue")]
     Bool(bool),
-    /// A number of 64 bits, which JSON has as a text.
+    /// A number of 64 bits. JSON has it as a text.
     #[serde(rename = "intValue")]
     Int(String),
     #[serde(rename = "arrayValue")]
@@ -123,7 +124,7 @@ struct ArrayValue {
     values: Vec<AttributeValue>,
 }
 
-/// The span of a frame: where it stands, and its times.
+/// The span of a frame: its place, and its times.
 #[derive(Clone)]
 struct Place {
     trace_id: String,
@@ -152,7 +153,8 @@ pub fn traces(run: &Run<'_>) -> Traces {
     Traces { resource_spans: vec![ResourceSpans { resource, scope_spans }] }
 }
 
-/// The spans of the frames that have begun, and of those that have requests all the same.
+/// The spans of the frames that have begun, and of the frames that have requests although they have not
+/// begun.
 fn places(run: &Run<'_>, requests: &[Vec<&TimedRequest>]) -> HashMap<Handle, Place> {
     let mut places = HashMap::new();
     let mut trace_id = String::new();
@@ -167,7 +169,7 @@ fn places(run: &Run<'_>, requests: &[Vec<&TimedRequest>]) -> HashMap<Handle, Pla
             None => {
                 let (from, to) = own
                     .fold((u64::MAX, 0), |(from, to), request| (from.min(request.begun_at), to.max(request.ended_at)));
-                // Imported requests have no times; the record of their frame has.
+                // Imported requests have no times, but the record of their frame has times.
                 let record = run.tree.node(frame.handle).record();
                 let known = if from <= to { (from, to) } else { (record.created_at, record.created_at) };
                 Some(known)
@@ -181,14 +183,15 @@ fn places(run: &Run<'_>, requests: &[Vec<&TimedRequest>]) -> HashMap<Handle, Pla
     places
 }
 
-/// The trace of a frame's tree. The ID and the time of the root tell it from those of other stacks.
+/// The trace of a frame's tree. The ID and the time of the root distinguish it from the traces of other
+/// stacks.
 fn trace_of(run: &Run<'_>, frame: Handle) -> String {
     let root = run.tree.ancestors(frame).last().unwrap_or(frame);
     let record = run.tree.node(root).record();
     hexadecimal(&[&root.to_string(), &record.session_id, &record.created_at.to_string()], 16)
 }
 
-/// The first bytes of the SHA-256 of texts, which is the same in every export.
+/// The first bytes of the SHA-256 of texts. It is the same in every export.
 fn hexadecimal(texts: &[&str], bytes: usize) -> String {
     let mut hash = Sha256::new();
     for text in texts {
@@ -284,7 +287,7 @@ fn link(place: &Place, relation: &str) -> Link {
 
 /// When the frame was blocked, and when it was answered.
 fn frame_events(record: &Frame, place: &Place) -> Vec<SpanEvent> {
-    // Clocks go back at times, and events are within their spans.
+    // Clocks sometimes go back, and events must be within their spans.
     let within = |time: u64| nanoseconds(time.clamp(place.from, place.to));
     let mut events = Vec::new();
     for question in &record.questions {
@@ -320,7 +323,8 @@ fn request_span(run: &Run<'_>, timed: &TimedRequest, parent: &Place, number: usi
     Span { parent_span_id: Some(parent.span_id.clone()), status, ..span(&times, span_id, name, CLIENT, attributes) }
 }
 
-/// The model, and its provider if the host's name of the model begins with it: `anthropic/claude-sonnet-5`.
+/// The model, and its provider if the host's name of the model begins with the provider:
+/// `anthropic/claude-sonnet-5`.
 fn model_attributes(model: &str) -> Vec<Attribute> {
     let model = short(&one_line(model));
     match model.split_once('/') {
@@ -332,7 +336,8 @@ fn model_attributes(model: &str) -> Vec<Attribute> {
     }
 }
 
-/// By the conventions, the tokens of the input contain those of caches, and those of the output contain those of reasoning.
+/// By the conventions, the tokens of the input include those of caches, and the tokens of the output include
+/// those of reasoning.
 fn usage_attributes(usage: &ModelUsage) -> [Attribute; 5] {
     [
         integer("gen_ai.usage.input_tokens", usage.input()),

@@ -54,7 +54,7 @@ enum Unit {
 struct Event {
     #[serde(rename = "type")]
     kind: EventKind,
-    /// In a profile of times since the beginning of the run, so that all of them have the same times.
+    /// In a profile of times: since the beginning of the run, so that all such profiles have the same times.
     at: u64,
     /// The place of the frame in [`Shared`].
     frame: usize,
@@ -105,8 +105,9 @@ fn time_profile(run: &Run<'_>, lane: &[Edge], number: usize, count: usize) -> Pr
     }
 }
 
-/// The tokens of each frame's own requests, as if each token took a moment: a frame begins at the sum of the tokens before it,
-/// and ends behind those of the frames below it. The total is that of `callstack usage`.
+/// The tokens of each frame's own requests, as if each token took a moment. A frame begins at the sum of the
+/// tokens before it, and ends after the tokens of the frames below it. The total is that of
+/// `callstack usage`.
 fn token_profile(run: &Run<'_>) -> Profile {
     let mut events = Vec::new();
     let mut sum = 0_u64;

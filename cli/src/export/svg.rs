@@ -25,7 +25,7 @@ const LEGEND_ROW_HEIGHT: f64 = 22.0;
 const MOST_ROWS: usize = 32;
 /// Shorter bars are drawn with this width.
 const LEAST_WIDTH: f64 = 1.0;
-/// Of narrower bars an outline would hide the colour.
+/// An outline would hide the colour of bars that are narrower than this.
 const LEAST_OUTLINED: f64 = 6.0;
 /// The width of a sign with the blanks around it.
 const SIGN_WIDTH: f64 = 18.0;
@@ -52,7 +52,7 @@ const fn sign(status: FrameStatus) -> &'static str {
     }
 }
 
-/// Where times stand on the picture.
+/// Where times are on the picture.
 struct Scale {
     from: u64,
     length: u64,
@@ -196,7 +196,7 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
 struct LeftOut {
     /// Frames on the rows below the last one.
     below: usize,
-    /// Frames whose bars would be hidden by the bar before them, within the same pixel.
+    /// Frames whose bars would be hidden by the bar before them, because both are within the same pixel.
     covered: usize,
 }
 
@@ -215,7 +215,7 @@ fn bars(chart: &Chart, scale: &Scale) -> (String, LeftOut) {
     bars.sort_by_key(|(_, bar)| (bar.row, bar.from));
     let mut left_out = LeftOut::default();
     let mut drawn = String::new();
-    // The row of the bar before, and where it ends.
+    // The row of the previous bar, and where that bar ends.
     let mut before = (usize::MAX, 0.0);
     for (frame, bar) in bars {
         if bar.row >= MOST_ROWS {
@@ -265,7 +265,7 @@ fn draw_bar(frame: &ChartFrame, bar: &Bar, scale: &Scale, x: f64, width: f64) ->
     drawn
 }
 
-/// The handle, and as much of the title as has room.
+/// The handle, and as much of the title as there is room for.
 fn bar_name(frame: &ChartFrame, room: f64) -> String {
     let handle = frame.handle.to_string();
     let name = shortened(&label(frame.handle, &frame.title), room, 12.0);
@@ -358,7 +358,8 @@ fn text(x: f64, y: f64, class: &str, content: &str) -> String {
     format!("<text{class} x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(content))
 }
 
-/// The beginning of a text that has room in a width. Fonts differ, so characters are taken to be rather wide.
+/// The beginning of a text that fits into a width. Fonts differ, so the characters are assumed to be rather
+/// wide.
 fn shortened(content: &str, room: f64, size: f64) -> String {
     let line = one_line(content);
     if text_width(&line, size) <= room {
@@ -370,7 +371,7 @@ fn shortened(content: &str, room: f64, size: f64) -> String {
         left >= 0.0
     });
     match fits.count() {
-        // Less says nothing.
+        // A shorter text says nothing.
         0..=2 => String::new(),
         shown => format!("{}…", line.chars().take(shown).collect::<String>().trim_end()),
     }

@@ -27,7 +27,8 @@ const COLUMNS: [&str; 18] = [
     "cost_usd",
 ];
 
-/// The table of a frame and what is below it, or of all frames. Requests, tokens and costs are those of the frame itself.
+/// The table of a frame and the frames below it, or of all frames. Requests, tokens and costs are those of
+/// the frame itself.
 pub fn table(tree: &Tree, frame: Option<Handle>) -> Result<String, csv::Error> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
@@ -65,7 +66,7 @@ pub fn table(tree: &Tree, frame: Option<Handle>) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A cell that no program for tables takes for a formula.
+/// A cell that no spreadsheet program takes for a formula.
 fn harmless(cell: String) -> String {
     let is_formula = cell.starts_with(['\t', '\r', '\n']) || cell.trim_start().starts_with(['=', '+', '-', '@']);
     if is_formula { format!("'{cell}") } else { cell }

@@ -1,5 +1,5 @@
-//! Documents of random and of hostile runs: what is nested stays nested, times do not go back, and sums are those of the
-//! usage.
+//! Documents of random and of hostile runs: what is nested stays nested, times do not go back, and sums are
+//! the same as in the usage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn stack_of(actions: &[Action]) -> Stack {
     let options = StackOptions::default().clock(Arc::new(move || clock.load(Ordering::Relaxed)));
     let stack = Stack::with_store(MemoryStore::new(), options).unwrap();
     for (number, (kind, target, amount, elapsed)) in actions.iter().enumerate() {
-        // Clocks go back at times.
+        // Clocks sometimes go back.
         let now = time.load(Ordering::Relaxed).saturating_add_signed(i64::from(*elapsed));
         time.store(now, Ordering::Relaxed);
         let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect()).unwrap();
@@ -54,7 +54,7 @@ fn stack_of(actions: &[Action]) -> Stack {
     stack
 }
 
-/// A frame of another tool, whose times lie before or behind the clock.
+/// A frame of another tool. Its times are before or after the clock.
 fn imported(number: usize, now: u64, amount: u32) -> Frame {
     let created_at = now.saturating_add(u64::from(amount)).saturating_sub(500_000);
     let updated_at = created_at.saturating_add(u64::from(amount / 2)).saturating_sub(100_000);
@@ -171,7 +171,7 @@ impl Documents {
                         open.last().is_none_or(|(before, _)| *before <= begin),
                         "events of a lane are in their order"
                     );
-                    // A bar without length may stand at the end of another one.
+                    // A bar without length may be at the end of another one.
                     while open.last().is_some_and(|(_, outer)| *outer < end) {
                         let (_, outer) = open.pop().unwrap();
                         assert!(outer <= begin, "bars of a lane overlap at {event}");
@@ -407,7 +407,7 @@ fn a_thousand_levels_are_exported_and_what_a_picture_leaves_out_is_said() {
     assert!(depth < 20, "readers refuse JSON that is nested {depth} levels deep");
 }
 
-/// How deep the brackets of a JSON text are nested. Its strings have none.
+/// How deep the brackets of a JSON text are nested. Its strings have no brackets.
 fn nesting(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for character in json.chars() {

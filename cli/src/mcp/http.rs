@@ -39,7 +39,7 @@ const PATH: &str = "/mcp";
 const VARIABLE: &str = "CALLSTACK_MCP_TOKEN";
 /// The beginning of the header, before the token.
 const SCHEME: &str = "Bearer ";
-/// How many clients are connected at the same time.
+/// Maximum number of clients that are connected at the same time.
 const MOST_CONNECTIONS: usize = 256;
 /// How long a client may take for the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
     let token_shown = given.is_none().then(|| token.to_string());
     output.stream(&McpAddress { url: format!("http://{address}{PATH}"), token: token_shown })?;
     let own = address.ip().to_string();
-    // Each request stands for itself, so that servers can end and start again at any time.
+    // Each request is independent of the others, so that servers can end and start again at any time.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -97,11 +97,11 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
     let expected = Arc::new(token);
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        // The others wait in the queue of the system.
+        // The other clients wait in the queue of the system.
         let Ok(connection) = connections.clone().acquire_owned().await else { return Ok(Exit::Done) };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
-            // A client that has gone already, or too many open files: a later one may succeed.
+            // The client has gone already, or too many files are open: a later client may succeed.
             Err(_) => {
                 sleep(PAUSE).await;
                 continue;
@@ -112,7 +112,7 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
             let answer = service_fn(move |request| answer(service.clone(), expected.clone(), request));
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-            // A connection that breaks off concerns its client alone.
+            // A connection that breaks off concerns only its client.
             let _ = server.serve_connection(TokioIo::new(stream), answer).await;
             drop(connection);
         });
@@ -141,7 +141,8 @@ async fn answer(
     let Ok(body) = Limited::new(body, service.config.max_request_body_bytes).collect().await else {
         return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, or ends too early\n"));
     };
-    // A body that is no message has an answer too, and the library knows no more than that it cannot be read.
+    // There is an answer even if the body is not a message. The library knows only that the body cannot be
+    // read.
     let body = body.to_bytes();
     let text = match messages::read(&body) {
         Ok((_, text)) => text.into_owned(),

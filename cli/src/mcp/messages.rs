@@ -1,6 +1,7 @@
-//! The messages of a client: how a text becomes one, and what is answered to a text that is none. Every request that has an ID
-//! gets an answer, because agents wait for it without a limit. The library leaves texts that it cannot read without one, so what
-//! it gets goes through here before.
+//! The messages of a client: how a text becomes a message, and what is answered to a text that is not a
+//! message. Every request that has an ID gets an answer, because agents wait for it without a limit. The
+//! library does not answer texts that it cannot read. Therefore everything for the library passes through
+//! here first.
 
 use std::borrow::Cow;
 use std::io;
@@ -31,25 +32,25 @@ const MOST_WAITING: usize = 64;
 
 /// The beginnings of the names of clients that send the calls of one message in any order.
 const SHUFFLES: [&str; 1] = ["copilot-cli"];
-/// How long the other calls of a message of such a client are waited for.
+/// How long to wait for the other calls of a message of such a client.
 const TOGETHER: Duration = Duration::from_millis(20);
 /// Where a request of the newest protocol names the client.
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
-/// A text that is no message.
+/// A text that is not a message.
 #[derive(Debug)]
 pub struct Unreadable {
     heads: Heads,
     error: ErrorData,
-    /// Why, for the log: nothing of what the text says.
+    /// Why, for the log. It contains nothing of the text.
     logged: String,
 }
 
-/// Reads a text as a message, and returns it with the text as it was read. A mark at its beginning is left out; U+FFFD stands for
-/// bytes that are not UTF-8, and for escapes of half characters.
+/// Reads a text as a message, and returns it with the text as it was read. A mark at its beginning is left
+/// out; U+FFFD replaces bytes that are not UTF-8, and escapes of half characters.
 ///
 /// # Errors
-/// If it is no message.
+/// If it is not a message.
 pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Unreadable>> {
     let text = match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => readable_json(text),
@@ -68,7 +69,8 @@ pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Un
     }
 }
 
-/// A tool call of which the arguments are the text of an object, as some hosts send them, with that object. Other messages stay.
+/// Returns a tool call with an object as its arguments. Some hosts send the text of the object instead. Other
+/// messages stay as they are.
 fn with_read_arguments(message: ClientJsonRpcMessage, text: &str) -> ClientJsonRpcMessage {
     let is_unread_call = matches!(&message, JsonRpcMessage::Request(request)
         if matches!(&request.request, ClientRequest::CustomRequest(other) if other.method == "tools/call"));
@@ -82,7 +84,8 @@ fn with_read_arguments(message: ClientJsonRpcMessage, text: &str) -> ClientJsonR
     read().unwrap_or(message)
 }
 
-/// What kind of error it is, and where if the parser knows, for the log. The parser's own message may quote the text.
+/// The kind of the error for the log, and its place if the parser knows it. The parser's own message may
+/// quote the text.
 fn kind(error: &serde_json::Error) -> String {
     let kind = match error.classify() {
         Category::Data => "it is JSON of another kind",
@@ -101,14 +104,15 @@ impl Unreadable {
         Self { heads, error, logged }
     }
 
-    /// The errors for the caller, one for each request of the text that has an ID. Nobody waits for an answer to a notification, or to
-    /// an answer.
+    /// The errors for the caller, one for each request of the text that has an ID. No caller waits for an
+    /// answer to a notification, or to an answer.
     fn errors(&self) -> impl Iterator<Item = Value> + '_ {
         let requests = self.heads.found.iter().filter(|head| !head.is_answer());
         requests.filter_map(|head| Some(json!({ "jsonrpc": "2.0", "id": head.id()?, "error": self.error })))
     }
 
-    /// The answer to the text as one: an error, or a list of them for a batch. `None` if nobody waits for one.
+    /// The answer to the text as one: an error, or a list of errors for a batch. `None` if no caller waits
+    /// for one.
     pub fn answer(&self) -> Option<Value> {
         let errors: Vec<Value> = self.errors().collect();
         match self.heads.is_batch {
@@ -117,7 +121,7 @@ impl Unreadable {
         }
     }
 
-    /// The errors in place of answers to requests of this server, which waits for them.
+    /// The errors in place of answers to requests of this server. The server waits for these answers.
     fn failed_answers(&self) -> impl Iterator<Item = ClientJsonRpcMessage> + '_ {
         let answers = self.heads.found.iter().filter(|head| head.is_answer());
         let ids = answers.filter_map(|head| serde_json::from_value::<RequestId>(head.id()?).ok());
@@ -142,28 +146,28 @@ impl Head {
 
     /// The ID, if it is a whole text or number.
     fn id(&self) -> Option<Value> {
-        // Of a number that was cut, the beginning would be another number.
+        // The beginning of a number that was cut would be another number.
         let id = serde_json::from_slice(&self.id).ok().filter(|_| self.id.len() < LONGEST_ID)?;
         matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
     }
 }
 
-/// Who waits for what: the IDs and the kinds of the messages of a text, of one alone or of those of a batch. They are found while the
-/// text passes, whatever else is in it.
+/// Which requests wait for an answer: the IDs and the kinds of the messages of a text, which is one message
+/// or a batch. They are found while the text passes, no matter what else is in it.
 #[derive(Debug, Default)]
 struct Heads {
     /// The messages that have ended.
     found: Vec<Head>,
-    /// The message that passes.
+    /// The message that is being read.
     open: Option<Head>,
     is_batch: bool,
     /// How many objects and lists are open.
     depth: usize,
     is_in_string: bool,
     is_escaped: bool,
-    /// The text or number of the message's object that passes, as JSON.
+    /// The text or number of the message's object that is being read, as JSON.
     token: Vec<u8>,
-    /// The name of the member that passes, as JSON.
+    /// The name of the member that is being read, as JSON.
     name: Vec<u8>,
 }
 
@@ -214,7 +218,8 @@ impl Heads {
         }
     }
 
-    /// Ends a text that was cut. A text that is whole can be the ID; of a number, more digits can be missing.
+    /// Ends a text that was cut. A text at the end that is complete can be the ID. A number cannot, because
+    /// more digits can be missing.
     fn end(&mut self) {
         if self.is_among_members() && !self.is_in_string && self.token.last() == Some(&b'"') {
             self.end_member();
@@ -256,28 +261,30 @@ impl Heads {
     }
 }
 
-/// The turn of a tool call. Hosts send several calls of one message at once, such as a pop and the next push, and mean them one after the
-/// other: the next call reaches the server when the turn of the one before is dropped.
+/// The turn of a tool call. Hosts send several calls of one message at once, such as a pop and the next push,
+/// and mean them to run one after the other: the next call reaches the server when the turn of the call
+/// before it is dropped.
 #[derive(Clone)]
 pub struct Turn {
     _guard: Arc<OwnedMutexGuard<()>>,
 }
 
-/// The pipes to a client and from it, one message a line.
+/// The pipes to a client and from it, with one message on each line.
 pub struct Lines<W> {
     messages: Receiver<ClientJsonRpcMessage>,
     writer: Writer<W>,
 }
 
 impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
-    /// Reads from one pipe and writes to the other. At the end of the input `gone` is cancelled: calls need not wait any longer,
-    /// because nobody would get their answers.
+    /// Reads from one pipe and writes to the other. At the end of the input `gone` is cancelled: calls need
+    /// not wait any longer, because no client would get their answers.
     pub fn new(input: impl AsyncRead + Send + Unpin + 'static, output: W, gone: CancellationToken) -> Self {
         let writer = Writer { output: Arc::new(Mutex::new(output)) };
         let (sender, messages) = channel(MOST_WAITING);
         let (input, line) = (BufReader::new(input), Line::Whole(Vec::new()));
         let reader = Reader { input, line, shuffles: None, sender, writer: writer.clone(), turns: Arc::default() };
-        // The server gives up its wait for a message whenever it has something else to do. A task of its own never does.
+        // The server gives up its wait for a message whenever it has something else to do. A separate task
+        // never does so.
         tokio::spawn(async move {
             reader.run().await;
             gone.cancel();
@@ -304,7 +311,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> 
     }
 }
 
-/// The pipe to a client, which takes one line after the other.
+/// The pipe to a client. It takes one line after the other.
 struct Writer<W> {
     output: Arc<Mutex<W>>,
 }
@@ -333,7 +340,7 @@ fn line_of(message: &impl Serialize) -> io::Result<Vec<u8>> {
 /// A line of the pipe from a client.
 enum Line {
     Whole(Vec<u8>),
-    /// Of a line that is too long, only this is kept.
+    /// If a line is too long, only this is kept.
     TooLong(Heads),
 }
 
@@ -355,9 +362,9 @@ impl Line {
 /// The pipe from a client.
 struct Reader<R, W> {
     input: BufReader<R>,
-    /// The line that is read.
+    /// The line that is being read.
     line: Line,
-    /// Whether the client sends the calls of one message in any order. `None`: it has not said who it is.
+    /// Whether the client sends the calls of one message in any order. `None`: it has not said its name.
     shuffles: Option<bool>,
     sender: Sender<ClientJsonRpcMessage>,
     writer: Writer<W>,
@@ -400,7 +407,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
         }
     }
 
-    /// The next line; `None` at the end of the input. A read that is given up loses nothing.
+    /// The next line; `None` at the end of the input. If a read is given up, nothing is lost.
     async fn next(&mut self) -> Option<Line> {
         loop {
             let read = match self.input.fill_buf().await {
@@ -467,11 +474,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
         self.sender.send(message).await.ok()
     }
 
-    /// Answers to a text that is no message. `None` if the server takes no more messages.
+    /// Answers to a text that is not a message. `None` if the server takes no more messages.
     async fn refuse(&mut self, unreadable: Box<Unreadable>) -> Option<()> {
         tracing::warn!("{}", unreadable.logged);
         for line in unreadable.errors().filter_map(|error| line_of(&error).ok()) {
-            // It fails if the client has gone, and then nobody waits.
+            // It fails if the client has gone, and then no client waits.
             let _ = self.writer.write(&line).await;
         }
         for message in unreadable.failed_answers() {
@@ -486,8 +493,8 @@ fn message_of(line: &Line) -> Option<Value> {
     from_json(&String::from_utf8_lossy(line)).ok()
 }
 
-/// The place of a call among those of one message, whatever the order in which they come: what is recorded is recorded in the frame that a
-/// pop ends, and a frame that begins comes after that end.
+/// The place of a call among the calls of one message, no matter in which order they arrive. What is recorded
+/// is recorded in the frame that a pop ends, and a frame that begins comes after that end.
 fn rank(line: &Line) -> u8 {
     let message = message_of(line).unwrap_or_default();
     match message["params"]["name"].as_str() {
@@ -497,7 +504,8 @@ fn rank(line: &Line) -> u8 {
     }
 }
 
-/// The messages of a batch, a list of messages in one line, as the version 2025-03-26 has it. Each is answered by itself.
+/// The messages of a batch, which is a list of messages in one line, as in the version 2025-03-26. Each
+/// message is answered separately.
 fn batch(line: &[u8]) -> Option<Vec<Value>> {
     let messages: Vec<Value> = from_json(&String::from_utf8_lossy(line)).ok()?;
     (!messages.is_empty()).then_some(messages)

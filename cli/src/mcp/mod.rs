@@ -1,7 +1,7 @@
 //! `callstack mcp`: the stack as a server of the Model Context Protocol, for the agents of other hosts.
 //!
-//! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and the stack knows which
-//! conversation holds which frame.
+//! No matter which version of the protocol is used, a server keeps no state of a connection: frames have
+//! handles, and the stack knows which conversation holds which frame.
 
 mod hook;
 mod http;
@@ -51,13 +51,14 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub struct McpArguments {
-    /// Offer these tools. Default: all but heap.
+    /// Offer these tools. Default: all except heap.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(conversation::list().into_iter().map(|tool| tool.name)))]
     tools: Vec<String>,
     /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// Offer the tree, frames and logs as resources too, for people who put them into a conversation. Hosts add tools to each request for it.
+    /// Offer the tree, frames and logs as resources too, for people who put them into a conversation. Hosts
+    /// add tools to each request for this.
     #[arg(long)]
     resources: bool,
     /// Write down which tools are called, and what goes wrong, at the end of this file. At 4 MiB a new one begins, and FILE.1 keeps
@@ -69,7 +70,7 @@ pub struct McpArguments {
     folder: Option<PathBuf>,
 }
 
-/// Serves until the client has gone, or somebody ends the program.
+/// Serves until the client has gone, or a signal ends the program.
 pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
     if let Some(folder) = &arguments.folder {
         env::set_current_dir(folder).map_err(|error| Failure::of_file("work in", folder.display(), &error))?;
@@ -88,7 +89,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
     let HostSettings { context, autonomy, .. } = settings;
     let settings = (context.tools(conversation::names(&tools)), autonomy);
-    // A server over HTTP has many clients. The conversation that has started it is none of them.
+    // A server over HTTP has many clients. The conversation that has started it is not one of them.
     let (starter, name) = match http {
         Some(_) => (None, None),
         None => (Caller::of_environment(), Some(run_name()?)),
@@ -123,7 +124,7 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
     let lines = Lines::new(input, output, shared.gone.clone());
     let served = match Server::new(shared).serve(lines).await {
         Ok(served) => served,
-        // A client that goes before it has said anything.
+        // The client has gone before it has said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Done),
         Err(error) => {
             return Err(Failure::new(Exit::Failed, "protocol", format!("the client cannot be served: {error}")));

@@ -1,7 +1,7 @@
 //! Puts the question of a blocked frame to the person, if the host can show one (elicitation).
 //!
-//! Hosts of protocol 2026-07-28 repeat the call with the person's answer. Older ones are sent a request; an answer that
-//! comes after the call has ended is noted with the frame.
+//! Hosts of protocol 2026-07-28 repeat the call with the person's answer. Older hosts get a request; if the
+//! answer comes after the call has ended, it is noted with the frame.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,8 @@ fn shown(question: &Question, stack: &Stack) -> ElicitRequestParams {
     }
 }
 
-/// Reads a repeated call: the question that it names, and the person's answer if they gave one. `None`: it is a first call.
+/// Reads a repeated call: the question that it names, and the person's answer if the person gave one. `None`:
+/// it is a first call.
 ///
 /// # Errors
 /// If it names no question.
@@ -59,7 +60,7 @@ impl Way {
     /// `None` if the host cannot show a question.
     pub fn of(context: &RequestContext<RoleServer>) -> Option<Self> {
         let shown = context.client_capabilities()?.elicitation?;
-        // A host that names no kind shows forms.
+        // A host that does not name a kind shows forms.
         if shown.form.is_none() && shown.url.is_some() {
             return None;
         }
@@ -78,9 +79,9 @@ pub fn repeat(question: &Question, stack: &Stack) -> InputRequiredResult {
 
 /// The result of a request to the host to ask the person.
 pub enum Outcome {
-    /// The person has decided: the answer if they gave one.
+    /// The person has decided. The answer, if the person gave one.
     Decided(Option<String>),
-    /// They are still being asked.
+    /// The person is still being asked.
     Open,
     /// The host could not ask.
     Failed,
@@ -114,7 +115,7 @@ pub async fn request(question: &Question, stack: Stack, context: &RequestContext
     }
 }
 
-/// What kind of error it is, for the log. The host's own message may repeat the question.
+/// The kind of the error, for the log. The host's own message may repeat the question.
 fn kind(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => format!("error {}", error.code.0),

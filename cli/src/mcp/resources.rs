@@ -1,4 +1,5 @@
-//! The resources: the tree, frames, and the logs of frames, for hosts that show them to people. Tools give the same.
+//! The resources: the tree, frames, and the logs of frames, for hosts that show them to people. Tools return
+//! the same.
 
 use callstack_core::context::Guidance;
 use callstack_core::tools::conversation::{Conversation, newest_open};

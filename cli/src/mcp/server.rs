@@ -1,4 +1,5 @@
-//! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
+//! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a
+//! prompt.
 
 use std::env;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,11 +33,13 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
-/// The variable by which a package with hooks says that these tell a conversation where the work stands.
+/// The variable in which a package with hooks says that the hooks tell a conversation where the work stands.
 pub const TOLD_BY_HOOKS: &str = "CALLSTACK_TOLD_BY_HOOKS";
-/// The variable by which a package whose hooks tell of subagents names its kind of subagent for frames that are handed over.
+/// The variable in which a package whose hooks report subagents names its kind of subagent for frames that
+/// are handed over.
 pub const WORKER: &str = "CALLSTACK_WORKER";
-/// Agents that do not show their models the description of a server: they find in that of this tool where the work stands.
+/// Agents that do not show their models the description of a server. They find in the description of this
+/// tool where the work stands.
 const WITHOUT_INSTRUCTIONS: [&str; 2] = ["copilot", "qwen"];
 const FIRST_TOOL: &str = "push";
 /// At this number of characters, Claude Code cuts the description of a server.
@@ -53,14 +56,14 @@ and how it is used. Later frames see only that.
 
 /// How many calls may wait at the same time. Each has a thread.
 const MOST_WAITS: usize = 32;
-/// The pause between two looks at a frame for whose end a call waits.
+/// The pause between two looks at a frame, while a call waits for the end of the frame.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The stack and the settings, which all connections share.
 pub struct Shared {
     folder: StackFolder,
-    /// `None` as long as there is no stack. The first call that changes one creates it, so that a server leaves no folder where
-    /// nobody uses it.
+    /// `None` as long as there is no stack. The first call that changes a stack creates it, so that a server
+    /// leaves no folder where it is not used.
     opened: Mutex<Option<Stack>>,
     settings: Settings,
     /// When agents are advised to push or to pop.
@@ -72,9 +75,10 @@ pub struct Shared {
     /// The tools that are offered.
     tools: Vec<Tool>,
     has_resources: bool,
-    /// The conversation of the calls that name none.
+    /// The conversation of the calls that name no conversation.
     starter: Option<Caller>,
-    /// The name of this server, as that of the conversation of a client which starts a server for each. `None`: it has many clients.
+    /// The name of this server. If its client starts a server for each conversation, it is the name of the
+    /// conversation. `None`: the server has many clients.
     name: Option<String>,
     /// That conversation, once it has called.
     own: OnceLock<Caller>,
@@ -118,7 +122,8 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Looks where the work stands, for the instructions, unless a hook tells it. A stack that cannot be opened is told of by the first call.
+    /// Looks where the work stands, for the instructions, unless a hook says it. If a stack cannot be opened,
+    /// the first call reports this.
     pub fn look_around(&self) {
         if env::var_os(TOLD_BY_HOOKS).is_some_and(|value| !value.is_empty()) {
             return;
@@ -144,7 +149,7 @@ impl Shared {
         let Some(standing) = self.standing.get() else { return INSTRUCTIONS.to_owned() };
         let all = format!("{INSTRUCTIONS}\n{standing}");
         match all.char_indices().nth(LONGEST_INSTRUCTIONS) {
-            // A list that is cut off says less than none.
+            // A list that is cut off says less than no list.
             Some(_) => INSTRUCTIONS.to_owned(),
             None => all,
         }
@@ -169,8 +174,8 @@ impl Shared {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stack with the newest changes of others, and with `is_new` one that is created if there is none. A stack whose files
-    /// were replaced is opened again.
+    /// The stack with the newest changes of others. With `is_new` a stack is created if there is none. A
+    /// stack whose files were replaced is opened again.
     fn open(&self, is_new: bool) -> Result<Option<Stack>, Failure> {
         let mut opened = self.lock();
         let is_usable = |stack: &Stack| match stack.refresh() {
@@ -204,11 +209,11 @@ impl Shared {
         Some(self.own.get_or_init(|| own).clone())
     }
 
-    /// Lets go the frames of the conversation that ends with this server, and the stack.
+    /// Releases the frames of the conversation that ends with this server, and the stack.
     pub fn end(&self) {
         let Some(stack) = self.used() else { return };
         if let Some(own) = self.own.get() {
-            // What is not let go ends with its lease.
+            // A frame that is not released here is released at the end of its lease.
             let _ = Conversation::new(&caller::as_conversation(&stack, Some(own)), &self.settings).ended();
         }
         stack.leave();
@@ -224,27 +229,28 @@ impl Shared {
             // A refused renewal is tried again by the next call.
             let _ = stack.execute(Command::RenewAll);
         }
-        // A hook of the same package has named the caller, and others tell of its subagents.
+        // A hook of the same package has named the caller, and other hooks report its subagents.
         let reports = match self.worker.as_deref() {
             Some(worker) if named.is_some() => SubagentReports::All { worker: Some(worker) },
             _ if !self.is_watched => SubagentReports::None,
-            // The agent does not say who calls.
+            // The agent does not say which conversation calls.
             _ if caller == self.starter => SubagentReports::EndsWithoutCallers,
             _ => SubagentReports::Ends,
         };
         run(&stack, &Conversation::new(&stack, &self.settings).reporting(reports).advised(&self.autonomy))
     }
 
-    /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names
-    /// its handle, and which kind of refusal it was. The texts of calls and answers are those of the work, and stay out of the log.
+    /// Calls a tool, waits for the end of a frame if the call asks for that, and logs that the tool was
+    /// called: for which frame if the call names its handle, and which kind of refusal it was. The texts of
+    /// calls and answers are texts of the work, and are not logged.
     fn call(&self, stack: &Stack, tool: &str, arguments: &JsonObject, asked: &Asked, turn: Option<Turn>) -> Called {
         self.run(stack, asked, |stack, conversation| {
             let start = Instant::now();
             let text = Value::from(arguments.clone()).to_string();
             let mut called = conversation.call(tool, &text);
-            // Nobody waits for what this call waits for.
+            // No other call waits for what this call waits for.
             drop(turn);
-            // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
+            // Each wait has a thread of its own. If too many calls wait already, the answer comes at once.
             if let (Some(wait), Ok(_waiting)) = (called.wait, self.waits.try_acquire()) {
                 self.wait(stack, wait, &asked.context.ct);
                 called = conversation.call(tool, &text);
@@ -265,7 +271,7 @@ impl Shared {
         let is_waited_for = || !cancelled.is_cancelled() && !self.gone.is_cancelled() && Instant::now() < until;
         while !stack.read(|tree| wait.is_over(tree)).unwrap_or(true) && is_waited_for() {
             thread::sleep(LOOK);
-            // An error of the store is reported by what comes next.
+            // The next operation reports an error of the store.
             let _ = stack.refresh();
         }
     }
@@ -288,7 +294,7 @@ impl Server {
         Self { shared }
     }
 
-    /// Calls a tool. What an empty stack refuses creates none.
+    /// Calls a tool. If an empty stack refuses the call, no stack is created.
     async fn use_tool(
         &self,
         tool: &Tool,
@@ -329,7 +335,7 @@ impl Server {
         }
     }
 
-    /// Goes on in a frame with what the person has said.
+    /// Continues in a frame with what the person has said.
     async fn go_on(
         &self,
         said: Result<(Question, Option<String>), Refusal>,
@@ -381,7 +387,8 @@ fn internal(message: String) -> ErrorData {
     ErrorData::internal_error(message, None)
 }
 
-/// A tool's answer as the host gets it: text alone, because some hosts show nothing else where there is anything else.
+/// A tool's answer as the host gets it: only text, because some hosts show nothing else if there is anything
+/// else.
 fn result(called: Called) -> CallToolResult {
     let content = vec![ContentBlock::text(called.answer.text.unwrap_or_default())];
     if called.answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
@@ -398,7 +405,7 @@ fn definition(tool: &Tool) -> model::Tool {
         .open_world(false);
     let defined = model::Tool::new(tool.name, tool.description.clone(), Arc::new(schema));
     let mut meta = MetaObject::default();
-    // Claude Code hides tools behind a search otherwise, and no first request has them.
+    // Without this, Claude Code hides tools behind a search, and a first request would not have them.
     meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
     defined.with_title(tool.title).with_annotations(annotations).with_meta(meta)
 }

@@ -1,4 +1,4 @@
-//! Files that commands write for the user, outside of the stack.
+//! Files that commands write for the person, outside of the stack.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -38,9 +38,10 @@ pub fn refuse_own_file(stack: Option<&Path>, file: &Path) -> Result<(), Failure>
     }
 }
 
-/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`, and only if it is a regular file that
-/// may be written.
-/// The file that a link leads to is replaced, and the link stays. The new file has the permissions of the old one.
+/// Writes a file as a whole or not at all. An existing file is only replaced if `is_forced`, and only if it
+/// is a regular file that may be written.
+/// If the file is a link, the file that the link leads to is replaced, and the link stays. The new file has
+/// the permissions of the old one.
 pub fn write_file(
     path: &Path,
     is_forced: bool,
@@ -62,7 +63,7 @@ pub fn write_file(
             .next("make it writable, or name another file"));
     }
     let failed = |error: io::Error| Failure::of_file("write", &name, &error);
-    // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
+    // The errors of the file name nothing but the reason: `failed` names the file that the person wants.
     let file =
         Builder::new().prefix(UNFINISHED).make_in(folder_of(&target), |path| File::create_new(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file.as_file());
@@ -70,7 +71,7 @@ pub fn write_file(
     writer.flush().map_err(failed)?;
     drop(writer);
     if let Some(existing) = existing {
-        // Whoever could not read the file before cannot read the new one.
+        // A user who could not read the old file cannot read the new one.
         file.as_file().set_permissions(existing.permissions()).map_err(failed)?;
     }
     let persisted = if is_forced { file.persist(&target) } else { file.persist_noclobber(&target) };

@@ -1,5 +1,5 @@
-//! JSON for other programs. What a terminal would obey is escaped, which changes no value. It is always escaped, because what goes to
-//! a pipe or a file often ends on a terminal.
+//! JSON for other programs. What a terminal would obey is escaped, which changes no value. It is always
+//! escaped, because what goes to a pipe or a file often gets to a terminal later.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use callstack_core::text::escape_hidden;
 /// A writer of JSON that escapes hidden characters.
 pub struct EscapedJson<W> {
     writer: W,
-    /// The beginning of a character whose rest follows.
+    /// The beginning of a character whose remaining bytes follow.
     rest: Vec<u8>,
 }
 

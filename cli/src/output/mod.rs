@@ -39,7 +39,7 @@ pub trait Report: Serialize + JsonSchema {
     /// Writes the text for people.
     ///
     /// # Errors
-    /// Those of the standard output.
+    /// The errors of the standard output.
     fn write(&self, page: &mut Page<'_>) -> io::Result<()>;
 }
 
@@ -74,14 +74,14 @@ impl Output {
     /// Writes the result of a command to the standard output.
     ///
     /// # Errors
-    /// Those of the standard output.
+    /// The errors of the standard output.
     pub fn report<R: Report>(self, report: &R) -> Result<(), Failure> {
         let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         self.write(report, &mut writer, Medium::output())?;
         Ok(writer.flush()?)
     }
 
-    /// As [`Output::report`], of a command that has changed the stack.
+    /// As [`Output::report`], for a command that has changed the stack.
     pub fn report_change<R: Report>(self, report: &R) -> Result<(), Failure> {
         self.report(report).map_err(|failure| match failure.is_closed_pipe() {
             true => failure,
@@ -89,15 +89,17 @@ impl Output {
         })
     }
 
-    /// True if texts for other programs go to the standard output as they are: without an envelope, and not to a terminal.
+    /// True if texts for other programs go to the standard output unchanged: without an envelope, and not to
+    /// a terminal.
     pub fn is_stream(self) -> bool {
         !self.is_json && !Medium::output().is_terminal
     }
 
-    /// Writes a report as one line of JSON, or as its text, and hands it on at once: for commands that go on.
+    /// Writes a report as one line of JSON, or as its text, and sends it at once: for commands that continue
+    /// to run.
     ///
     /// # Errors
-    /// Those of the standard output.
+    /// The errors of the standard output.
     pub fn stream<R: Report>(self, report: &R) -> Result<(), Failure> {
         let (mut writer, medium) = (BufWriter::new(io::stdout().lock()), Medium::output());
         match self.is_json {
@@ -111,7 +113,8 @@ impl Output {
         Ok(writer.flush()?)
     }
 
-    /// Writes a report in one line to the standard error, beside the output of another program. That this fails cannot be said anywhere.
+    /// Writes a report in one line to the standard error, next to the output of another program. If this
+    /// fails, the failure cannot be reported anywhere.
     #[cfg(feature = "proxy")]
     pub fn aside<R: Report>(self, report: &R) {
         let (mut errors, medium) = (io::stderr().lock(), Medium::errors());
@@ -123,7 +126,7 @@ impl Output {
         };
     }
 
-    /// Writes a failure to the standard error. That this fails too cannot be said anywhere.
+    /// Writes a failure to the standard error. If this fails too, that cannot be reported anywhere.
     pub fn failure(self, failure: &Failure) {
         let _ = self.write(failure, &mut io::stderr().lock(), Medium::errors());
     }

@@ -7,11 +7,11 @@ pub use callstack_core::tree::format_duration as duration;
 
 use crate::clock::now;
 
-/// From this age on, in milliseconds, a time is told by its date.
+/// From this age on, in milliseconds, a time is shown as a date.
 const LONG_AGO: u64 = 7 * 24 * 3_600_000;
 
-/// A time in the past, in milliseconds since the Unix epoch, as people say it: `3m 5s ago`; of more than a week ago, or of the future,
-/// the [`moment`].
+/// A time in the past, in milliseconds since the Unix epoch, as people say it: `3m 5s ago`. For a time of
+/// more than a week ago, or in the future, it is the [`moment`].
 pub fn past(milliseconds: u64) -> String {
     match now().checked_sub(milliseconds) {
         Some(age) if age < LONG_AGO => format!("{} ago", duration(age)),
@@ -19,12 +19,12 @@ pub fn past(milliseconds: u64) -> String {
     }
 }
 
-/// A time in milliseconds since the Unix epoch as a date; `None` for one beyond the year 9999.
+/// A time in milliseconds since the Unix epoch as a date; `None` for a time beyond the year 9999.
 pub fn timestamp(milliseconds: u64) -> Option<Timestamp> {
     i64::try_from(milliseconds).ok().and_then(|time| Timestamp::from_millisecond(time).ok())
 }
 
-/// A time in milliseconds since the Unix epoch, in the time zone of the user: `2026-11-23 14:03:07`.
+/// A time in milliseconds since the Unix epoch, in the time zone of the person: `2026-11-23 14:03:07`.
 pub fn moment(milliseconds: u64) -> String {
     match timestamp(milliseconds) {
         Some(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),

@@ -16,7 +16,7 @@ use super::terminal::harmless;
 const NARROWEST: usize = 20;
 /// The replacement of a tab, so that the width of a line is known.
 const TAB: &str = "    ";
-/// The room that a wrapped text has at least beside its indentation.
+/// The room that a wrapped text has at least, in addition to its indentation.
 const LEAST_ROOM: usize = 16;
 
 /// The receiver of text. It decides about colours, the width of lines, and characters that a terminal obeys; files and
@@ -42,7 +42,7 @@ impl Medium {
         Self::of(AutoStream::choice(&error), error.is_terminal(), terminal_size_of(&error))
     }
 
-    /// The width is `COLUMNS`, else that of the terminal. No terminal has no limit.
+    /// The width is `COLUMNS`, else the width of the terminal. Without a terminal there is no limit.
     fn of(color: ColorChoice, is_terminal: bool, size: Option<(Width, Height)>) -> Self {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let found = columns.filter(|columns| *columns > 0).or(size.map(|(Width(columns), _)| usize::from(columns)));
@@ -61,7 +61,7 @@ impl Medium {
         Self { width: self.width.min(width), ..self }
     }
 
-    /// A style, or none where nobody sees it.
+    /// A style, or no style if it cannot be seen there.
     fn style(self, style: Style) -> Style {
         if self.is_colored { style } else { Style::new() }
     }
@@ -73,7 +73,7 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// A number with its thousands apart: `88,120`.
+/// A number with separated thousands: `88,120`.
 pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut apart = String::new();
@@ -129,7 +129,7 @@ impl Line {
         self.plain(one_line(text))
     }
 
-    /// Adds another line behind this one.
+    /// Adds another line after this one.
     pub fn followed_by(mut self, other: Line) -> Self {
         self.spans.extend(other.spans);
         self
@@ -178,8 +178,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes at most this number of lines. The next one fails with [`io::ErrorKind::StorageFull`], so that the texts behind
-    /// it are not wrapped in vain.
+    /// Takes at most this number of lines. The next one fails with [`io::ErrorKind::StorageFull`], so that
+    /// the texts after it are not wrapped in vain.
     pub fn at_most(most: usize) -> Self {
         Self { lines: Vec::new(), most }
     }
@@ -258,7 +258,7 @@ impl<'a> Page<'a> {
         self.hanging("", indentation, text)
     }
 
-    /// Writes a short text beside its name, wrapped.
+    /// Writes a short text next to its name, wrapped.
     pub fn field(&mut self, name: &str, style: Style, text: &str) -> io::Result<()> {
         let name = format!("  {name:<8} ");
         let room = self.width().saturating_sub(name.width()).max(LEAST_ROOM);
@@ -290,8 +290,8 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Writes a text for other programs: as it is, unless a terminal would obey its control characters. A part of a screen
-    /// gets it wrapped.
+    /// Writes a text for other programs: unchanged, unless a terminal would obey its control characters. A
+    /// part of a screen gets the text wrapped.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
         let text = if self.medium.is_terminal { harmless(text) } else { text.into() };
         match &mut self.sheet {
@@ -337,7 +337,7 @@ fn wrapped(line: &str, room: usize) -> impl Iterator<Item = &str> {
             return rest.take();
         }
         let fitting = fitting.max(text.chars().next().map_or(1, char::len_utf8));
-        // A space directly behind the piece is a good end too.
+        // A space directly after the piece is a good end too.
         let reachable = text.get(..=fitting).unwrap_or(&text[..fitting]);
         let end = reachable.rfind(' ').filter(|space| !text[..*space].trim().is_empty()).unwrap_or(fitting);
         rest = Some(text[end..].trim_start_matches(' '));

@@ -1,4 +1,4 @@
-//! Colours. anstream removes the colours where nobody sees them.
+//! Colours. anstream removes the colours if they cannot be seen.
 
 use anstyle::{AnsiColor, Style};
 use callstack_core::FrameStatus;

@@ -1,4 +1,4 @@
-//! Tables of numbers. Where a table is too wide, each of its rows becomes a list.
+//! Tables of numbers. If a table is too wide, each of its rows becomes a list.
 
 use std::io;
 

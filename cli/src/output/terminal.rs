@@ -1,5 +1,5 @@
-//! Text for terminals: control characters of models, commands and providers must not reach one. They could set its title,
-//! move the cursor over what was written, or answer questions of the terminal.
+//! Text for terminals: control characters of models, commands and providers must not reach a terminal. They
+//! could set its title, move the cursor over what was written, or answer questions of the terminal.
 
 use std::borrow::Cow;
 #[cfg(all(unix, feature = "agent"))]

@@ -1,4 +1,5 @@
-//! The authorities whose certificates are trusted: those of the system, or of the file that `SSL_CERT_FILE` names.
+//! The authorities whose certificates are trusted: the authorities of the system, or of the file that
+//! `SSL_CERT_FILE` names.
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +19,8 @@ pub fn trusting() -> io::Result<HttpsConnectorBuilder<WantsSchemes>> {
     HttpsConnectorBuilder::new().with_provider_and_platform_verifier(default_provider())
 }
 
-/// A builder of connectors that trust them. On macOS only the keychain knows all of them, and it can be asked only with a framework of Apple's SDK. The system has those that it
-/// comes with in a file, too.
+/// A builder of connectors that trust them. On macOS only the keychain knows all authorities, and only a
+/// framework of Apple's SDK can ask it. The authorities that come with the system are also in a file.
 ///
 /// # Errors
 /// If they cannot be read.
@@ -36,7 +37,7 @@ pub fn trusting() -> io::Result<HttpsConnectorBuilder<WantsSchemes>> {
     Ok(HttpsConnectorBuilder::new().with_tls_config(trusting_those(authorities)))
 }
 
-/// A configuration that trusts these authorities alone.
+/// A configuration that trusts only these authorities.
 pub fn trusting_those(authorities: RootCertStore) -> ClientConfig {
     let provider: Arc<CryptoProvider> = default_provider().into();
     ClientConfig::builder_with_provider(provider)

@@ -1,4 +1,4 @@
-//! The bodies of requests and answers: read whole up to a limit, or passed on as they come.
+//! The bodies of requests and answers: read as a whole up to a limit, or passed on as they arrive.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 
-/// The error of a body: whatever has cut it.
+/// The error of a body, no matter what has cut it.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A body to send.
 pub type Body = UnsyncBoxBody<Bytes, Error>;
@@ -43,7 +43,7 @@ pub async fn read(mut body: Incoming, longest: usize) -> Result<Read, hyper::Err
     Ok(Read::Whole(begun.freeze()))
 }
 
-/// A body as it comes.
+/// A body as it arrives.
 pub fn passed_on(body: Incoming) -> Body {
     Body::new(body.map_err(Error::from))
 }

@@ -1,5 +1,5 @@
-//! Bodies that were compressed on their way: gzip, deflate, Brotli and Zstandard. They are only decoded: a folded request is sent
-//! without an encoding, since it is short, and every server takes that.
+//! Bodies that were compressed on their way: gzip, deflate, Brotli and Zstandard. They are only decoded: a
+//! folded request is sent without an encoding, because it is short, and every server accepts that.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-/// The length that a piece of an answer may have when it is decoded, in bytes.
+/// The length that a piece of an answer may have after decoding, in bytes.
 const LONGEST_PIECE: usize = 16 << 20;
 /// The buffer of a decoder, in bytes.
 const BUFFER: usize = 1 << 16;
@@ -27,7 +27,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding that the headers name. `None`: one that is unknown, or several.
+    /// The encoding that the headers name. `None`: the encoding is unknown, or there are several.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut named = headers.get_all(CONTENT_ENCODING).iter();
         let Some(name) = named.next() else { return Some(Self::Identity) };
@@ -49,7 +49,7 @@ impl Encoding {
         let decoded = match self {
             Self::Identity => return Ok(Cow::Borrowed(body)),
             Self::Gzip => whole(MultiGzDecoder::new(body), longest),
-            // By the standard it is zlib's form; some senders leave that away.
+            // By the standard it has the form of zlib; some senders leave that form out.
             Self::Deflate => {
                 whole(ZlibDecoder::new(body), longest).or_else(|_| whole(DeflateDecoder::new(body), longest))
             }
@@ -103,7 +103,7 @@ impl Decoder {
         }
     }
 
-    /// Hands on what the next piece of the body adds.
+    /// Passes on what the next piece of the body adds.
     pub fn decode(&mut self, piece: &[u8], mut next: impl FnMut(&[u8])) -> io::Result<()> {
         let decoded = match self {
             Self::Identity => {
@@ -132,7 +132,7 @@ impl Decoder {
     }
 }
 
-/// What a piece of a body becomes: a small one can stand for a gigabyte.
+/// The decoded form of a piece of a body: a small piece can decode to a gigabyte.
 #[derive(Default)]
 pub struct Bounded(Vec<u8>);
 
@@ -150,12 +150,12 @@ impl Write for Bounded {
 }
 
 impl Frames {
-    /// The longest header of a frame: less of it cannot be read.
+    /// The longest header of a frame: a shorter beginning cannot be read.
     const LONGEST_HEADER: usize = 18;
 
     fn decode(&mut self, piece: &[u8], mut next: impl FnMut(&[u8])) -> io::Result<()> {
         if self.decoder.is_finished() && self.waiting.is_empty() && self.decoder.bytes_read_from_source() > 0 {
-            // An answer is one frame; what is behind it has no text.
+            // An answer is one frame; what comes after it has no text.
             return Ok(());
         }
         self.waiting.extend_from_slice(piece);
@@ -168,7 +168,7 @@ impl Frames {
             let (read, written) = self.decoder.decode_from_to(&self.waiting, &mut decoded).map_err(io::Error::other)?;
             self.waiting.drain(..read.min(self.waiting.len()));
             next(&decoded[..written]);
-            // Without more bytes, the decoder can say for ever that it has read some.
+            // Without more bytes, the decoder can say endlessly that it has read some.
             if written == 0 && (read == 0 || self.waiting.is_empty() || self.decoder.is_finished()) {
                 return Ok(());
             }

@@ -1,4 +1,5 @@
-//! One request and its answer, which is read while it passes. At its end it has a line in the log and is part of the sums.
+//! One request and its answer, which is read while it passes. At its end it has a line in the log and is part
+//! of the sums.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::watching::{Watcher, Watching, used};
 use super::wire::Conversation;
 use crate::output::duration;
 
-/// The headers in which agents name the conversation that asks.
+/// The headers in which agents name the conversation of a request.
 const SESSIONS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "x-session-id"];
 /// The longest name of a conversation, in bytes.
 const LONGEST_SESSION: usize = 64;
@@ -26,12 +27,12 @@ const LONGEST_SESSION: usize = 64;
 pub struct Exchange {
     totals: Arc<Totals>,
     begun: Instant,
-    /// The method and the path, without a query: that can have a key.
+    /// The method and the path, without a query, because a query can contain a key.
     request: String,
     conversation: Option<Conversation>,
     session: Option<String>,
     pub removed: Removed,
-    /// Who records it, and what.
+    /// The recorder, and what it records.
     pub watched: Option<(Arc<Watcher>, Watching)>,
     status: Option<StatusCode>,
     meter: Option<Meter>,
@@ -62,7 +63,7 @@ impl Exchange {
         }
     }
 
-    /// The head of the answer has come.
+    /// The head of the answer has arrived.
     pub fn answered(&mut self, status: StatusCode, headers: &HeaderMap) {
         self.status = Some(status);
         self.meter = self.conversation.and_then(|conversation| Meter::new(conversation.wire, headers));

@@ -21,12 +21,12 @@ pub struct FoldedBody {
     pub removed: Removed,
 }
 
-/// What a request has no longer.
+/// What a request no longer has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Removed {
     /// Number of stretches of frames and of turns.
     pub folds: usize,
-    /// Their tokens, as estimated by the engine, without those of the texts that stand for them.
+    /// Their tokens, as estimated by the engine, without the tokens of the texts that stand for them.
     pub tokens: u64,
 }
 
@@ -40,8 +40,8 @@ impl From<&FoldReport> for Removed {
     }
 }
 
-/// Folds a body, on another thread. `None`: it is to be sent as it came. What cannot be understood, and a failure of the engine, leave
-/// a line in the log.
+/// Folds a body, on another thread. `None`: it is to be sent as it came. If it cannot be understood, or the
+/// engine fails, there is a line in the log.
 pub async fn folded(wire: Wire, encoding: Encoding, body: Bytes, settings: FoldSettings) -> Option<FoldedBody> {
     match spawn_blocking(move || fold_body(wire, encoding, &body, &settings)).await {
         Ok(Ok(folded)) => folded,
@@ -49,7 +49,7 @@ pub async fn folded(wire: Wire, encoding: Encoding, body: Bytes, settings: FoldS
             tracing::warn!("a request of the wire {wire} goes on as it came: {why}");
             None
         }
-        // What a panic says can have texts of the conversation.
+        // The message of a panic can contain texts of the conversation.
         Err(_) => {
             tracing::error!(
                 "a request of the wire {wire} goes on as it came: folding it has failed; please report this"
@@ -73,7 +73,8 @@ fn fold_body(
     let removed = Removed::from(&folded.report);
     match folded.text {
         Cow::Owned(text) => Ok(Some(FoldedBody { bytes: text.into(), removed })),
-        // The engine does not tell a request without finished frames from what is none.
+        // The engine does not distinguish a request without finished frames from a text that is not a
+        // request.
         Cow::Borrowed(_) => match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Ok(None),
             Err(_) => Err("it is no JSON".to_owned()),

@@ -29,12 +29,12 @@ pub struct Forwarding {
     pub upstream: Upstream,
     /// `None`: requests are only watched.
     pub fold: Option<FoldSettings>,
-    /// The wire of requests whose paths do not tell.
+    /// The wire of requests whose paths do not tell the wire.
     pub wire: Option<Wire>,
     pub totals: Arc<Totals>,
-    /// The conversation of requests that name none.
+    /// The conversation of requests that name no conversation.
     pub conversation: Option<Caller>,
-    /// Who records what conversations say and use.
+    /// Records what conversations say and use.
     pub watcher: Arc<Watcher>,
 }
 
@@ -93,8 +93,8 @@ impl Forwarding {
         Ok(Response::from_parts(head, Body::new(Passing::new(incoming, exchange))))
     }
 
-    /// The whole body of a request with a conversation, and how it is encoded. The inner error is the body as it comes, if it cannot be
-    /// read.
+    /// The whole body of a request with a conversation, and how it is encoded. The inner error is the body as
+    /// it arrives, if it cannot be read.
     async fn whole(
         &self,
         wire: Wire,
@@ -112,7 +112,7 @@ impl Forwarding {
         })
     }
 
-    /// The body to send, and what is no longer in it. The headers are those of the body then.
+    /// The body to send, and what is no longer in it. After this, the headers fit that body.
     async fn folded(&self, wire: Wire, encoding: Encoding, head: &mut Parts, whole: Bytes) -> (Body, Removed) {
         let Some(settings) = self.fold.clone() else { return (full(whole), Removed::default()) };
         let Some(FoldedBody { bytes, removed }) = folding::folded(wire, encoding, whole.clone(), settings).await else {
@@ -123,7 +123,7 @@ impl Forwarding {
         (full(bytes), removed)
     }
 
-    /// The answer in place of one that has not come.
+    /// The answer in place of an answer that has not come.
     fn unanswered(&self, exchange: &mut Exchange, wire: Option<Wire>, error: &Unanswered) -> Response<Body> {
         let (status, what) = match error.is_silent {
             true => (StatusCode::GATEWAY_TIMEOUT, "has not answered"),
@@ -139,7 +139,8 @@ impl Forwarding {
     }
 }
 
-/// The encoding of a body that may be folded. `None`, with a line in the log: it goes on as it came.
+/// The encoding of a body that may be folded. `None`, with a line in the log: the body is passed on as it
+/// came.
 fn foldable(wire: Wire, headers: &HeaderMap) -> Option<Encoding> {
     let why = match Encoding::of(headers) {
         _ if is_signed(headers) => "its sender has signed its body",
@@ -153,7 +154,7 @@ fn foldable(wire: Wire, headers: &HeaderMap) -> Option<Encoding> {
 /// Passes bytes on in both directions, until one side ends.
 async fn connect(client: OnUpgrade, upstream: OnUpgrade) {
     if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
-        // A connection that breaks off concerns its client alone.
+        // A connection that breaks off concerns only its client.
         let _ = copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(upstream)).await;
     }
 }

@@ -3,8 +3,8 @@
 use http::header::{CONNECTION, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Headers of one connection, whether or not `Connection` names them. `Expect` is among them, since the server before this proxy has
-/// answered it when it reads the body.
+/// Headers of one connection, whether or not `Connection` names them. `Expect` is one of them, because the
+/// server in front of this proxy has answered it when it reads the body.
 const OF_CONNECTIONS: [HeaderName; 9] = [
     CONNECTION,
     TE,

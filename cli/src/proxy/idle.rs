@@ -22,13 +22,13 @@ impl<T> Idle<T> {
         Self { stream, limit, moved: Instant::now(), alarm: Box::pin(sleep(limit)) }
     }
 
-    /// Notes that something has moved, or fails if nothing has for too long.
+    /// Notes that something has moved, or fails if nothing has moved for too long.
     fn watched<O>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<O>>) -> Poll<io::Result<O>> {
         if done.is_ready() {
             self.moved = Instant::now();
             return done;
         }
-        // The alarm is moved only when it rings: moving it with each byte costs more.
+        // The alarm is moved only when it rings, because moving it with each byte costs more.
         while self.alarm.as_mut().poll(context).is_ready() {
             let due = self.moved + self.limit;
             if due <= Instant::now() {

@@ -1,4 +1,5 @@
-//! The address at which this proxy listens, and who may use it: nobody without the secret in the path, and no page in a browser.
+//! The address at which this proxy listens, and who may use it: no program without the secret in the path,
+//! and no page in a browser.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ use crate::token::Token;
 
 /// The header in which a client can send the secret, if others may see its URL. It ends here.
 pub const SECRET_HEADER: &str = "x-callstack-secret";
-/// How many clients are connected at the same time.
+/// Maximum number of clients that are connected at the same time.
 const MOST_CONNECTIONS: usize = 4096;
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How much longer a client may be silent than the upstream, so that it is told of a silent upstream.
+/// How much longer a client may be silent than the upstream, so that it is told that the upstream is silent.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A proxy that has its address.
@@ -64,15 +65,15 @@ impl Listening {
         format!("http://{}", self.address)
     }
 
-    /// Serves until the future is dropped. `idle`: after which time of silence a connection is cut.
+    /// Serves until the future is dropped. `idle`: the time of silence after which a connection is cut.
     pub async fn serve(self, forwarding: Arc<Forwarding>, idle: Duration) {
         let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
-            // The others wait in the queue of the system.
+            // The other clients wait in the queue of the system.
             let Ok(connection) = connections.clone().acquire_owned().await else { return };
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
-                // A client that has gone already, or too many open files: a later one may succeed.
+                // The client has gone already, or too many files are open: a later client may succeed.
                 Err(_) => {
                     sleep(PAUSE).await;
                     continue;
@@ -87,7 +88,7 @@ impl Listening {
                 server.timer(TokioTimer::new()).header_read_timeout(None);
                 server.preserve_header_case(true).auto_date_header(false);
                 let stream = Idle::new(TokioIo::new(stream), idle + GRACE);
-                // A connection that breaks off concerns its client alone.
+                // A connection that breaks off concerns only its client.
                 let _ = server.serve_connection(stream, answer).with_upgrades().await;
                 drop(connection);
             });
@@ -118,7 +119,8 @@ async fn answer(
     }
 }
 
-/// A request that names this machine and comes from a program: pages in browsers send `Origin`, or the name of a host of their own.
+/// True for a request that names this machine and comes from a program: pages in browsers send `Origin`, or
+/// the name of a host of their own.
 fn is_meant(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let named = hosts.next().and_then(|host| host.to_str().ok()).and_then(|host| host.parse::<Authority>().ok());
@@ -130,7 +132,7 @@ fn is_meant(headers: &HeaderMap) -> bool {
     is_ours && hosts.next().is_none() && !headers.contains_key(ORIGIN)
 }
 
-/// What is behind the secret in a path with its query.
+/// What comes after the secret in a path with its query.
 fn below_secret<'a>(whole: &'a str, secret: &Token) -> Option<&'a str> {
     let begun = whole.strip_prefix('/')?;
     let end = begun.find(['/', '?']).unwrap_or(begun.len());

@@ -1,8 +1,8 @@
-//! `callstack proxy`: stands between an agent and its model on this machine, folds each conversation on its way, and passes on all else
-//! as it came.
+//! `callstack proxy`: stands between an agent and its model on this machine, folds each conversation on its
+//! way, and passes on everything else as it came.
 //!
-//! The agent uses the URL of this proxy in place of the model's. What is not folded keeps its bytes, in both directions, and answers
-//! pass at once; their usage is read in passing.
+//! The agent uses the URL of this proxy in place of the model's URL. What is not folded keeps its bytes, in
+//! both directions. Answers pass at once, and their usage is read while they pass.
 
 mod authorities;
 mod body;
@@ -68,15 +68,15 @@ pub struct ProxyOptions {
     /// Only watch: send each request as it came.
     #[arg(long)]
     pub no_fold: bool,
-    /// The wire of requests whose path does not tell it: anthropic, responses, chat or gemini.
+    /// The wire of requests whose path does not tell the wire: anthropic, responses, chat or gemini.
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(WIRES).try_map(|name| name.parse::<Wire>()), hide_possible_values = true)]
     pub wire: Option<Wire>,
-    /// Cut a connection on which nothing has moved for so long.
+    /// Cut a connection on which nothing has moved for this time.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     pub idle: u32,
 }
 
-/// What is said if the end of conversations could not be recorded.
+/// The message if the end of conversations could not be recorded.
 pub const NOT_RECORDED: &str = "some of what was said is in no log: the stack is locked, or too slow";
 
 /// A proxy that is ready.
@@ -85,7 +85,8 @@ pub const NOT_RECORDED: &str = "some of what was said is in no log: the stack is
 pub struct ProxyAddress {
     /// The upstream, without a password.
     upstream: String,
-    /// The URL for agents, in place of that of the upstream. It has a secret: who knows it may use the proxy.
+    /// The URL for agents, in place of the URL of the upstream. It has a secret: a program that knows it may
+    /// use the proxy.
     url: String,
 }
 
@@ -108,7 +109,8 @@ impl Proxy {
     /// # Errors
     /// If the URL of the upstream or the address cannot be used.
     ///
-    /// `folder`: the stack of the frames in whose logs and usage the conversations are. `conversation`: that of requests that name none.
+    /// `folder`: the stack. Its frames get the conversations in their logs and usage. `conversation`: the
+    /// conversation of requests that name no conversation.
     pub async fn new(
         upstream: &str,
         address: SocketAddr,
@@ -152,7 +154,7 @@ impl Proxy {
         self.forwarding.totals.clone()
     }
 
-    /// Who records what its conversations say.
+    /// The watcher, which records what its conversations say.
     pub fn watcher(&self) -> Arc<Watcher> {
         self.forwarding.watcher.clone()
     }
@@ -163,7 +165,7 @@ impl Proxy {
     }
 }
 
-/// Serves until somebody ends the program, and says what its requests have used.
+/// Serves until a signal ends the program, and says what its requests have used.
 pub fn start(arguments: &ProxyArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
     log::start(log::Errors::All, None)?;
     hide_texts_of_panics();
@@ -183,12 +185,12 @@ pub fn start(arguments: &ProxyArguments, folder: StackFolder, output: Output) ->
         output.stream(&totals.so_far())?;
         Ok(exit)
     });
-    // A request that is being folded is not waited for.
+    // This does not wait for a request that is being folded.
     runtime.shutdown_background();
     exit
 }
 
-/// A panic within the engine says where it was, and not what it had read.
+/// A panic within the engine says where it occurred, and not what the engine had read.
 pub fn hide_texts_of_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

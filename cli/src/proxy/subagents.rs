@@ -1,5 +1,5 @@
-//! Subagents in a run whose agent names no conversation in its requests: a request is a subagent's if it begins with the words with which a
-//! call of the run's conversation has started one.
+//! Subagents in a run whose agent names no conversation in its requests. A request belongs to a subagent if
+//! it begins with the words with which a call of the run's conversation has started the subagent.
 
 use std::cmp::Reverse;
 
@@ -18,13 +18,13 @@ const COMPLETES: &str = "complete_task";
 const IN_BACKGROUND: [(&str, &str); 2] = [("run_in_background", "true"), ("mode", "background")];
 /// A prompt of this length, in characters, is found within the words of a host too.
 const LONG_ENOUGH: usize = 20;
-/// How many calls, subagents and beginnings are kept in mind, the newest.
+/// How many calls, subagents and beginnings are remembered, the newest.
 const MOST: usize = 256;
 
 /// The subagents of the conversation of a run.
 #[derive(Default)]
 pub struct Subagents {
-    /// The calls whose subagents have asked nothing yet.
+    /// The calls whose subagents have not sent a request yet.
     waiting: Vec<Task>,
     known: Vec<Known>,
     /// The words with which requests of the conversation itself begin.
@@ -32,12 +32,12 @@ pub struct Subagents {
     number: usize,
 }
 
-/// With what a call starts a subagent.
+/// What a call starts a subagent with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
     /// The conversation, or the subagent, that has started it.
     pub starter: Caller,
-    /// In a few words; can be empty.
+    /// A description in a few words; can be empty.
     pub description: String,
     pub prompt: String,
     call: AnswerPart,
@@ -54,10 +54,10 @@ struct Known {
     has_ended: bool,
 }
 
-/// The subagent that asks.
+/// The subagent that sends the request.
 pub struct Asking {
     pub caller: Caller,
-    /// With what it was started, if this is its first request.
+    /// What it was started with, if this is its first request.
     pub task: Option<Task>,
 }
 
@@ -66,13 +66,13 @@ pub struct Asking {
 pub struct Ended {
     pub caller: Caller,
     pub prompt: String,
-    /// The words of its last answer, or the reason of its failure.
+    /// The words of its last answer, or the reason why it has failed.
     pub answer: Result<String, String>,
 }
 
 impl Subagents {
-    /// The subagent whose request begins with these words. `None`: it is that of the conversation itself. As long as that `has_no_frame`, all is
-    /// its own.
+    /// The subagent whose request begins with these words. `None`: the request belongs to the conversation
+    /// itself. As long as the conversation `has_no_frame`, all requests are its own.
     pub fn asking(&mut self, opening: &[String], has_no_frame: bool) -> Option<Asking> {
         let last = opening.last()?.trim();
         if self.own.iter().any(|own| opening.starts_with(own)) {
@@ -99,7 +99,7 @@ impl Subagents {
             });
             return Some(Asking { caller, task: Some(task) });
         }
-        // A compaction has put other words before its task.
+        // A compaction has put other words before the task of the subagent.
         let is_open = |known: &Known| !known.has_ended && !known.task.is_in_background;
         let open: Vec<usize> = (0..self.known.len()).filter(|known| is_open(&self.known[*known])).collect();
         let prompts = open.iter().map(|known| &*self.known[*known].task.prompt);
@@ -112,7 +112,8 @@ impl Subagents {
         None
     }
 
-    /// Whether a request begins with the words of a subagent that is known, or is about to be. Keeps nothing in mind.
+    /// Whether a request begins with the words of a subagent that is known, or will be known soon. Remembers
+    /// nothing.
     pub fn is_of_agent(&self, opening: &[String]) -> bool {
         let last = opening.last().map_or("", |words| words.trim());
         let is_own = self.own.iter().any(|own| opening.starts_with(own));
@@ -120,7 +121,7 @@ impl Subagents {
         !is_own && (is_known || longest(self.waiting.iter().map(|task| &*task.prompt), last).is_some())
     }
 
-    /// Keeps in mind the subagents that an answer starts.
+    /// Remembers the subagents that an answer starts.
     pub fn start(&mut self, starter: &Caller, answer: &[AnswerPart]) {
         self.waiting.extend(answer.iter().filter_map(|part| task_of(starter, part)));
         keep_newest(&mut self.waiting);
@@ -139,10 +140,11 @@ impl Subagents {
         known.task.is_in_background.then(|| known.end(String::new()))
     }
 
-    /// The subagents that have ended, because the request of their starter has the outcomes of the calls that have started them.
+    /// The subagents that have ended, because the request of their starter has the outcomes of the calls that
+    /// have started them.
     pub fn returned(&mut self, starter: &Caller, outcome: impl Fn(&AnswerPart) -> Option<CallOutcome>) -> Vec<Ended> {
         let returned = |task: &Task| if task.starter == *starter { outcome(&task.call) } else { None };
-        // One that has asked nothing has no frame.
+        // A subagent that has sent no request has no frame.
         self.waiting.retain(|task| task.is_in_background || returned(task).is_none());
         let open = self.known.iter_mut().filter(|known| !known.has_ended && !known.task.is_in_background);
         open.filter_map(|known| {
@@ -155,7 +157,7 @@ impl Subagents {
         .collect()
     }
 
-    /// The subagents of which nothing more is seen, and which have said something last.
+    /// The subagents that will not be seen again, and that have said something last.
     pub fn left(&mut self) -> Vec<Ended> {
         let open = self.known.iter_mut().filter(|known| !known.has_ended && known.last_words.is_some());
         open.map(|known| known.end(String::new())).collect()
@@ -175,14 +177,14 @@ fn keep_newest<T>(list: &mut Vec<T>) {
     list.drain(..list.len().saturating_sub(MOST));
 }
 
-/// The longest of these prompts that stands in the words: at their end, or anywhere if it is not short.
+/// The longest of these prompts that is in the words: at their end, or anywhere if it is not short.
 fn longest<'a>(prompts: impl Iterator<Item = &'a str>, words: &str) -> Option<usize> {
     let stands = |prompt: &str| {
         let is_long = prompt.chars().count() >= LONG_ENOUGH;
         words.ends_with(prompt) || (is_long && words.contains(prompt))
     };
     let found = prompts.map(str::trim).enumerate().filter(|(_, prompt)| stands(prompt));
-    // Of two that are alike, the first one.
+    // If two are the same, the first one.
     found.max_by_key(|(place, prompt)| (prompt.len(), Reverse(*place))).map(|(place, _)| place)
 }
 
@@ -199,12 +201,13 @@ fn task_of(starter: &Caller, part: &AnswerPart) -> Option<Task> {
     (!task.prompt.trim().is_empty()).then_some(task)
 }
 
-/// The words with which an answer may end a subagent: those beside no call, or those of the call that ends it.
+/// The words with which an answer may end a subagent: the words of an answer without a call, or the words of
+/// the call that ends it.
 pub fn last_words(answer: &[AnswerPart], is_last: bool) -> Option<String> {
     let completed = answer.iter().find_map(|part| match part {
         AnswerPart::Call { name, arguments, .. } if name == COMPLETES => {
             let result = from_json::<Value>(arguments).ok()?["result"].take();
-            // An agent can have a form of its own for its result.
+            // An agent can have a format of its own for its result.
             Some(match &result {
                 Value::String(text) => text.clone(),
                 other => other["response"].as_str().map_or_else(|| other.to_string(), str::to_owned),

@@ -10,7 +10,7 @@ use super::folding::Removed;
 use super::meter::Usage;
 use crate::output::{Line, Page, Report, count, number};
 
-/// The price of a token that is read from a cache, for one that is not.
+/// The price of a token that is read from a cache, relative to a token that is not.
 const READ: f64 = 0.1;
 /// The price of a token that is written into a cache.
 const WRITTEN: f64 = 1.25;
@@ -25,7 +25,7 @@ pub struct ProxyUsage {
     pub folded: u64,
     /// How many of them have failed, or were cut.
     pub failed: u64,
-    /// How many of their answers did not say what they have used. The tokens are those of the others.
+    /// How many of their answers did not say what they have used. The tokens are those of the other answers.
     pub unknown: u64,
     /// Number of all other requests, such as counts of tokens and lists of models.
     pub others: u64,
@@ -41,8 +41,9 @@ pub struct ProxyUsage {
     pub removed_tokens: u64,
     /// Uncached tokens, a tenth of the read ones, and 1.25 times the written ones.
     pub cost_index: f64,
-    /// The same with what was removed, as estimated: at the price of read tokens in a request that has read from a cache, at that of
-    /// written ones in a request that has only written, else at that of uncached ones.
+    /// The same including what was removed, as estimated. In a request that has read from a cache, removed
+    /// tokens have the price of read tokens; in a request that has only written, the price of written tokens;
+    /// else the price of uncached tokens.
     pub unfolded_cost_index: f64,
 }
 

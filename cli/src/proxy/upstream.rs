@@ -32,7 +32,7 @@ use crate::failure::Failure;
 
 /// How long a connection may take to be made, with its encryption.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection is kept that nobody uses.
+/// How long a connection is kept that no request uses.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// The server behind this proxy.
@@ -50,10 +50,11 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// `url`: the beginning of the URLs of its requests. `idle`: after which time of silence a connection is cut.
+    /// `url`: the beginning of the URLs of its requests. `idle`: the time of silence after which a connection
+    /// is cut.
     ///
     /// # Errors
-    /// If the URL is none of HTTP, or the certificates of the system cannot be read.
+    /// If the URL is not an HTTP URL, or the certificates of the system cannot be read.
     pub fn new(url: &str, idle: Duration) -> Result<Self, Failure> {
         let refused = |why: &str| {
             Failure::new(Exit::Usage, "upstream", format!("the URL of the upstream {why}"))
@@ -92,7 +93,7 @@ impl Upstream {
     /// Sends a request to a path, with its query, below the URL.
     ///
     /// # Errors
-    /// If the path is none, or no answer comes.
+    /// If the path is not a path, or no answer comes.
     pub async fn send(&self, path: &str, mut request: Request<Body>) -> Result<Response<Incoming>, Unanswered> {
         let mut parts = Parts::default();
         parts.scheme = Some(self.scheme.clone());
@@ -167,7 +168,7 @@ impl Unanswered {
     }
 }
 
-/// The first cause alone: what is above it says no more.
+/// Only the first cause: the errors above it say nothing more.
 impl fmt::Display for Unanswered {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.reason)
@@ -198,9 +199,9 @@ type Direct = HttpsConnector<HttpConnector>;
 #[derive(Clone)]
 enum Route {
     Direct(Direct),
-    /// By a proxy that passes on requests without encryption.
+    /// Through a proxy that passes on requests without encryption.
     Forwarded(Uri, Direct),
-    /// By a proxy that passes on bytes.
+    /// Through a proxy that passes on bytes.
     Tunnelled(Box<HttpsConnector<Tunnel<Direct>>>),
 }
 
@@ -235,7 +236,7 @@ impl Connector {
     }
 }
 
-/// A server of this machine, which no proxy of the network can reach.
+/// True for a server of this machine, which no proxy of the network can reach.
 fn is_here(authority: &Authority) -> bool {
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

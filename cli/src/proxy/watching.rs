@@ -1,5 +1,5 @@
-//! What conversations say and use, for the logs and the usage of their frames. A thread writes it after the answers, so that no request waits
-//! for the stack.
+//! What conversations say and use, for the logs and the usage of their frames. A thread writes it after the
+//! answers, so that no request waits for the stack.
 
 use std::collections::HashMap;
 use std::mem;
@@ -23,11 +23,12 @@ use super::subagents::{Asking, Ended, Subagents, last_words};
 use crate::caller::{self, CODEX_TURN, Caller};
 use crate::folder::StackFolder;
 
-/// How many requests may wait for the stack. Others are left out of the logs until their conversation asks again.
+/// How many requests may wait for the stack. Other requests are left out of the logs until their conversation
+/// sends the next request.
 const MOST_WAITING: usize = 64;
 /// How long the end waits for what is not recorded yet: the stack may be locked.
 const LONGEST_END: Duration = Duration::from_secs(5);
-/// How many conversations are kept in mind, those that have asked last.
+/// How many conversations are remembered: those that have sent a request last.
 const MOST_CONVERSATIONS: usize = 256;
 
 /// A request that an agent has sent.
@@ -66,7 +67,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// `folder`: the stack, which somebody may create later. `conversation`: that of requests that name none, which ends with this.
+    /// `folder`: the stack, which may be created later. `conversation`: the conversation of requests that
+    /// name no conversation. It ends with this.
     pub fn new(folder: Arc<StackFolder>, fold: FoldSettings, conversation: Option<Caller>) -> Self {
         let (waiting, requests) = sync_channel(MOST_WAITING);
         let recorder = Recorder {
@@ -86,13 +88,15 @@ impl Watcher {
         Self { waiting: Mutex::new(Some(waiting)), is_done: Mutex::new(is_done) }
     }
 
-    /// Looks at a request before its answer: it can tell that a subagent has ended, whose caller goes on with the answer.
+    /// Looks at a request before its answer: the request can tell that a subagent has ended whose caller
+    /// continues with the answer.
     pub fn look(&self, sent: &Sent) {
         // Without it, the end is seen when the next request comes.
         taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(News::Asked(sent.clone()))));
     }
 
-    /// Records a request soon. One that finds no place is recorded with the next one of its conversation, but for what it has used.
+    /// Records a request soon. If there is no room for it, it is recorded with the next request of its
+    /// conversation, except for what it has used.
     pub fn watch(&self, watching: Watching) {
         let sent = taken(&self.waiting, |waiting| {
             waiting.as_ref().map(|waiting| waiting.try_send(News::Answered(watching.into())))
@@ -102,7 +106,8 @@ impl Watcher {
         }
     }
 
-    /// Waits until all is recorded. Later requests are not. False: some are not, because the stack is locked or too slow.
+    /// Waits until all requests are recorded. Later requests are not recorded. False: some are not recorded,
+    /// because the stack is locked or too slow.
     pub fn finish(&self) -> bool {
         taken(&self.waiting, Option::take);
         let ended = taken(&self.is_done, |is_done| is_done.recv_timeout(LONGEST_END));
@@ -118,7 +123,7 @@ fn taken<T, R>(mutex: &Mutex<T>, take: impl FnOnce(&mut T) -> R) -> R {
 struct Recorder {
     folder: Arc<StackFolder>,
     fold: FoldSettings,
-    /// The conversation of requests that name none.
+    /// The conversation of requests that name no conversation.
     conversation: Option<Caller>,
     /// The subagents of that conversation.
     subagents: Subagents,
@@ -139,7 +144,7 @@ struct Seen {
 impl Recorder {
     fn record_all(mut self, requests: &Receiver<News>) {
         for news in requests {
-            // A fault in reading one request is none of the next.
+            // A fault in reading one request does not affect the next one.
             let recorded = catch_unwind(AssertUnwindSafe(|| match &news {
                 News::Asked(sent) => self.look(sent),
                 News::Answered(watching) => self.record(watching),
@@ -168,7 +173,8 @@ impl Recorder {
         }
     }
 
-    /// Ends the watch of a conversation. At the end of a run, others can go on with its frames at once, and so can it if it comes back.
+    /// Ends the watch of a conversation. At the end of a run, other holders can continue its frames at once,
+    /// and so can this conversation if it comes back.
     fn forget(&self, seen: Seen) {
         let Seen { caller, watched, .. } = seen;
         self.write_last(caller.as_ref(), watched);
@@ -189,7 +195,8 @@ impl Recorder {
         }
     }
 
-    /// Does something in the name of a conversation. As long as there is no stack, an empty one stands for it.
+    /// Does something in the name of a conversation. As long as there is no stack, an empty stack is used
+    /// instead.
     fn in_conversation<T>(&self, caller: Option<&Caller>, act: impl FnOnce(&Conversation<'_>) -> T) -> T {
         let stack = self.stack.clone().unwrap_or_else(Stack::in_memory);
         act(&Conversation::new(&caller::as_conversation(&stack, caller), &Settings::default()))
@@ -200,7 +207,7 @@ impl Recorder {
         match &self.stack {
             Some(stack) => {
                 if let Err(error) = stack.refresh() {
-                    // One whose files were replaced is opened again.
+                    // A stack whose files were replaced is opened again.
                     if error.class() != ErrorClass::Passing {
                         self.stack = None;
                     }
@@ -217,7 +224,7 @@ impl Recorder {
         let Some(starter) = sent.caller.clone().filter(|_| self.subagents.has_open()) else { return Ok(()) };
         let body = sent.encoding.decoded(&sent.body, LONGEST as u64).map_err(|error| error.to_string())?;
         let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
-        // Those that a subagent has started end when its next request is recorded.
+        // Subagents that a subagent has started end when the next request of that subagent is recorded.
         if self.subagents.is_of_agent(&opening(sent.wire, text)) {
             return Ok(());
         }
@@ -241,7 +248,7 @@ impl Recorder {
     fn record(&mut self, watching: &Watching) -> Result<(), String> {
         let Watching { sent, request, answer, is_last } = watching;
         let body = sent.encoding.decoded(&sent.body, LONGEST as u64).map_err(|error| error.to_string())?;
-        // What is no text was told of when it was to be folded.
+        // A body that is not a text was reported when it was to be folded.
         let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
         self.open()?;
         let caller = self.asking(sent, text).map_err(|error| error.to_string())?;
@@ -252,7 +259,7 @@ impl Recorder {
         self.turn += 1;
         let mut seen = self.conversations.remove(&name).unwrap_or_default();
         (seen.turn, seen.caller) = (self.turn, caller.clone());
-        // One that its host names has no call here whose outcome would tell its end.
+        // A subagent that its host names has no call here whose outcome would tell its end.
         let is_named = sent.caller == caller;
         let agent = caller.as_ref().filter(|caller| caller.is_subagent());
         let words = agent.and_then(|_| last_words(answer, *is_last));
@@ -278,11 +285,13 @@ impl Recorder {
         recorded.and_then(|()| self.end_agents(ended)).map_err(|error| error.to_string())
     }
 
-    /// Who asks. Of a conversation that the agent does not name, a subagent is told by its first words, and gets its frame.
+    /// The conversation of a request. If the agent does not name the conversation, a subagent is recognized
+    /// by its first words, and gets its frame.
     fn asking(&mut self, sent: &Sent, text: &str) -> Result<Option<Caller>, Error> {
         let caller = sent.caller.clone();
         let Some(own) = caller.clone().filter(|_| caller == self.conversation) else { return Ok(caller) };
-        // As long as the conversation has no frame, all that is said and used belongs to the one that it begins.
+        // As long as the conversation has no frame, everything that is said and used belongs to the frame
+        // that it begins.
         let has_no_frame = self.in_conversation(Some(&own), |conversation| conversation.place()).is_none();
         let asking = self.subagents.asking(&opening(sent.wire, text), has_no_frame);
         let Some(Asking { caller, task }) = asking else { return Ok(Some(own)) };

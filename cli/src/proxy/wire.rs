@@ -13,7 +13,7 @@ const PATHS: [(&str, Wire, bool); 6] = [
     ("/responses/input_tokens", Wire::Responses, false),
     ("/chat/completions", Wire::Chat, true),
 ];
-/// The methods at the end of the paths of Gemini, behind the model.
+/// The methods at the end of the paths of Gemini, after the model.
 const METHODS: [(&str, bool); 3] =
     [(":generateContent", true), (":streamGenerateContent", true), (":countTokens", false)];
 
@@ -21,11 +21,11 @@ const METHODS: [(&str, bool); 3] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conversation {
     pub wire: Wire,
-    /// The model is to answer it, and is not only to count its tokens.
+    /// The model is to answer it, not only to count its tokens.
     pub is_asked: bool,
 }
 
-/// What a request holds, by its method and path. `given`: the wire of a path that does not tell.
+/// What a request has, by its method and path. `given`: the wire if the path does not tell it.
 pub fn conversation(method: &Method, path: &str, given: Option<Wire>) -> Option<Conversation> {
     if method != Method::POST {
         return None;

@@ -22,7 +22,7 @@ pub enum Agent {
     Copilot,
     OpenCode,
     Pi,
-    /// One that learns the beginning of its model's URLs by a variable.
+    /// An agent that gets the beginning of its model's URLs from a variable.
     Other {
         variable: String,
         wire: Wire,
@@ -30,7 +30,7 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// The agent of a name, or of the path of its program.
+    /// The agent with a name, or with the path of its program.
     ///
     /// # Errors
     /// If it is unknown.
@@ -54,12 +54,14 @@ impl Agent {
         })
     }
 
-    /// True if a plugin of this project folds its requests, and records them. With a proxy that folds too, both would do so.
+    /// True if a plugin of this project folds its requests, and records them. A proxy that also folds would
+    /// do both a second time.
     pub fn has_plugin(&self) -> bool {
         matches!(self, Self::OpenCode | Self::Pi)
     }
 
-    /// The upstream that the agent would use without this run. `None`: its requests cannot be led elsewhere.
+    /// The upstream that the agent would use without this run. `None`: its requests cannot be sent to another
+    /// address.
     ///
     /// # Errors
     /// If its settings cannot be read.
@@ -90,7 +92,7 @@ impl Agent {
             Self::Pi => pi::launch(scene),
             Self::Other { variable, .. } => Ok(Launch::default().proxied_by(variable, proxy)),
         }?;
-        // What the proxy records, hooks leave out.
+        // Hooks leave out what the proxy records.
         let launch = if proxy.is_some() { launch.variable(WATCHED, "1") } else { launch };
         Ok(launch.on(scene))
     }

@@ -1,4 +1,5 @@
-//! Claude Code: a variable for the proxy, and a file for the server, which its option `--mcp-config` names beside the person's own.
+//! Claude Code: a variable for the proxy, and a file for the server. Its option `--mcp-config` names this
+//! file in addition to the person's own files.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 const OWN_TITLE: &str = "CLAUDE_CODE_DISABLE_TERMINAL_TITLE";
 /// The name of the plugin of a run.
 const PLUGIN: &str = "callstack-run";
-/// Variables with which requests go to other clouds, whose URLs are not led here.
+/// Variables that send requests to other clouds. The URLs of these clouds are not redirected to this proxy.
 const CLOUDS: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
 pub fn upstream(_: &Scene<'_>) -> Result<Option<String>, Failure> {
@@ -35,8 +36,9 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     entry["env"][WORKER] = format!("{PLUGIN}:worker").into();
     let servers = json!({ "mcpServers": { SERVER: entry } });
     let file = scene.file("mcp.json", &servers)?;
-    // In one word each: these options take all words that follow them.
-    // A plugin for this run has the hooks and a kind of subagent, beside the settings and plugins of the person.
+    // These options take all words that follow them, so each is one word with its value.
+    // A plugin for this run has the hooks and a kind of subagent, in addition to the settings and plugins of
+    // the person.
     let command = format!("{} hook --of-run", shlex::try_quote(&scene.program).unwrap_or_default());
     scene
         .file("plugin/.claude-plugin/plugin.json", &json!({ "name": PLUGIN, "version": env!("CARGO_PKG_VERSION") }))?;
@@ -75,7 +77,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     Ok(launch.proxied_by(BASE_URL, Some(proxy)))
 }
 
-/// Gives the agent settings for this run, beside those of the person.
+/// Gives the agent settings for this run, in addition to those of the person.
 fn with_settings(launch: Launch, scene: &Scene<'_>, settings: &Value) -> Result<Launch, Failure> {
     if settings.as_object().is_none_or(|settings| settings.is_empty()) {
         return Ok(launch);
@@ -84,12 +86,12 @@ fn with_settings(launch: Launch, scene: &Scene<'_>, settings: &Value) -> Result<
     Ok(launch.argument(format!("--settings={}", file.display())))
 }
 
-/// The base URL that the person's settings, or those of the project, name.
+/// The base URL that the settings of the person or of the project name.
 fn base_url() -> Option<String> {
     of_settings(&format!("/env/{BASE_URL}"))?.as_str().map(str::to_owned)
 }
 
-/// A value of the person's settings, or of those of the project.
+/// A value of the settings of the person, or of the settings of the project.
 fn of_settings(pointer: &str) -> Option<Value> {
     let user = HostFiles::Claude.folder().unwrap_or_default();
     let files = [

@@ -1,5 +1,6 @@
-//! Codex: its options `-c` name the provider and the server. What other users of the machine can see of a process must not have the
-//! secret, so that it is in a variable, which Codex sends as a header.
+//! Codex: its options `-c` name the provider and the server. Other users of the machine can see the arguments
+//! of a process, and these must not have the secret. Therefore the secret is in a variable, which Codex sends
+//! as a header.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,10 +17,12 @@ const SECRET: &str = "CALLSTACK_PROXY_SECRET";
 /// Where requests go with an account of ChatGPT, and with a key.
 const WITH_ACCOUNT: &str = "https://chatgpt.com/backend-api/codex";
 const WITH_KEY: &str = "https://api.openai.com/v1";
-/// The mode in which a model writes programs, and the key of the servers whose tools it calls directly all the same.
+/// The mode in which a model writes programs, and the key of the servers whose tools the model calls directly
+/// even in this mode.
 const CODE_MODE: &str = "features.code_mode";
 const DIRECT_TOOLS: &str = "direct_only_tool_namespaces";
-/// The names of the built-in provider, and of the one in its place: its own settings cannot be overridden.
+/// The names of the built-in provider, and of the provider in its place: the settings of the built-in
+/// provider cannot be overridden.
 const BUILT_IN: &str = "openai";
 const IN_ITS_PLACE: &str = "callstack";
 
@@ -45,10 +48,12 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     set(format!("{server}.command"), text(&scene.program));
     set(format!("{server}.args"), format!("[{}]", arguments.join(", ")));
     set(format!("{server}.env_vars"), r#"["PGPASSWORD"]"#.to_owned());
-    // The person has asked for these tools, and they change nothing but the stack: no question before each.
+    // The person has asked for these tools, and they change nothing but the stack. So there is no question
+    // before each call.
     set(format!("{server}.default_tools_approval_mode"), text("approve"));
     let settings = Settings::read(scene);
-    // Newer models write programs that call tools, and a program cannot be folded: these tools are called directly.
+    // Newer models write programs that call tools, and a program cannot be folded. Therefore these tools are
+    // called directly.
     set(format!("{CODE_MODE}.{DIRECT_TOOLS}"), settings.direct_tools().to_string());
     if settings.has_code_mode() {
         set(format!("{CODE_MODE}.enabled"), "true".to_owned());
@@ -111,7 +116,7 @@ impl Settings {
         self.code_mode().and_then(toml::Value::as_bool) == Some(true)
     }
 
-    /// The servers whose tools are called directly: those of the person, and ours.
+    /// The servers whose tools are called directly: the servers of the person, and this server.
     fn direct_tools(&self) -> toml_edit::Array {
         let own = self.code_mode().and_then(|mode| mode.get(DIRECT_TOOLS)?.as_array());
         let own = own.into_iter().flatten().filter_map(toml::Value::as_str).map(str::to_owned);

@@ -1,5 +1,6 @@
-//! Copilot CLI: its option `--additional-mcp-config` names a file with the server. Its requests can be led here only where the person
-//! uses a model of his own; those to GitHub's models go straight there.
+//! Copilot CLI: its option `--additional-mcp-config` names a file with the server. Its requests can be sent
+//! to this proxy only if the person uses a model of their own. Requests to GitHub's models go directly to
+//! GitHub.
 
 use serde_json::json;
 

@@ -1,5 +1,6 @@
-//! Gemini CLI: it has neither an option nor a variable for servers, so it gets a home for this run: its settings with the server, and
-//! links to all else in its own home. What it writes anew there comes back at the end.
+//! Gemini CLI: it has neither an option nor a variable for servers. Therefore it gets a home for this run:
+//! its settings with the server, and links to everything else in its own home. New files that it writes there
+//! are moved back at the end.
 
 use std::fs;
 use std::io;
@@ -16,7 +17,7 @@ use crate::proxy::Proxy;
 pub const BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
 /// The agent's folder in a home.
 const FOLDER: &str = ".gemini";
-/// A file beside it that the agent reads.
+/// A file next to it that the agent reads.
 const VARIABLES: &str = ".env";
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
@@ -31,7 +32,8 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     if let Some(settings) = settings.as_object_mut() {
         let servers = settings.entry("mcpServers").or_insert_with(|| json!({}));
         if let Value::Object(servers) = servers {
-            // The person has asked for these tools, and they change nothing but the stack: no question before each.
+            // The person has asked for these tools, and they change nothing but the stack. So there is no
+            // question before each call.
             servers.insert(SERVER.to_owned(), scene.entry(json!({ "trust": true })));
         }
     }

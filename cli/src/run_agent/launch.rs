@@ -16,8 +16,8 @@ use crate::proxy::Proxy;
 
 /// The name of the server in the settings of every agent.
 pub const SERVER: &str = "callstack";
-/// Variables that send requests to a proxy of the network. Some agents take that for HTTPS for all requests: it would get the prompts, and the
-/// secret.
+/// Variables that send requests to a proxy of the network. Some agents use the proxy for HTTPS for all
+/// requests: it would get the prompts, and the secret.
 const NETWORK_PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXIES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// The address of the proxy, which no proxy of the network can reach.
@@ -34,9 +34,9 @@ pub struct Scene<'a> {
     pub agent: &'a Path,
     /// The person's arguments for the agent.
     pub given: &'a [OsString],
-    /// The variables of the stack of the run, wherever it is, or will be.
+    /// The variables of the stack of the run, no matter where the stack is or will be.
     pub place: Vec<(&'static str, OsString)>,
-    /// Variables by which commands of the agent find the stack that the person has named.
+    /// Variables with which commands of the agent find the stack that the person has named.
     stack: Vec<(&'static str, OsString)>,
     /// The name of the conversation, for agents that do not name theirs.
     conversation: String,
@@ -48,7 +48,7 @@ pub struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// # Errors
-    /// If a path is no text.
+    /// If a path is not a text.
     pub fn new(
         files: &'a Path,
         folder: &StackFolder,
@@ -111,7 +111,7 @@ impl<'a> Scene<'a> {
         entry
     }
 
-    /// Writes a file for this run, which nobody else may read.
+    /// Writes a file for this run. No other user may read it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -155,11 +155,11 @@ impl<'a> Scene<'a> {
 #[derive(Default)]
 pub struct Launch {
     pub variables: Vec<(String, OsString)>,
-    /// Before those of the person.
+    /// The arguments that come before those of the person.
     pub arguments: Vec<OsString>,
     /// What the person must know.
     pub notes: Vec<String>,
-    /// What it writes there comes back after the run.
+    /// A folder. What the agent writes into it is moved back after the run.
     pub lent: Option<LentFolder>,
 }
 
@@ -179,7 +179,7 @@ impl Launch {
         self
     }
 
-    /// Names the proxy by a variable, in place of the upstream.
+    /// Names the proxy in a variable, in place of the upstream.
     pub fn proxied_by(self, variable: &str, proxy: Option<&Proxy>) -> Self {
         match proxy {
             Some(proxy) => self.variable(variable, proxy.url()),
@@ -187,7 +187,7 @@ impl Launch {
         }
     }
 
-    /// With the stack that the person has named, and with requests for the proxy that take no other way.
+    /// Adds the stack that the person has named, and makes requests for the proxy take no other way.
     pub fn on(mut self, scene: &Scene<'_>) -> Self {
         self.variables.extend(scene.stack.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         if NETWORK_PROXIES.iter().any(|name| own(name).is_some()) {

@@ -1,5 +1,5 @@
-//! A folder that an agent gets for a run in place of its own: links to what is there, and settings for the run. What the agent writes
-//! anew in it comes back at the end.
+//! A folder that an agent gets for a run in place of its own: links to what is there, and settings for the
+//! run. New files that the agent writes in it are moved back at the end.
 
 use std::fs;
 use std::io;
@@ -37,7 +37,8 @@ impl LentFolder {
         Ok(())
     }
 
-    /// Moves what the agent has written in place of a link, or anew, into its own folder: it would have written it there.
+    /// Moves files that the agent has written in place of a link, and new files, into its own folder: the
+    /// agent would have written them there.
     ///
     /// # Errors
     /// If something cannot be moved.
@@ -54,7 +55,8 @@ impl LentFolder {
     }
 }
 
-/// Moves a file or a folder, also to another file system. What is there and is no folder is replaced, as the agent would have done it.
+/// Moves a file or a folder, also to another file system. If something that is not a folder is in its place,
+/// it is replaced, as the agent would have done it.
 fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     if fs::rename(from, to).is_ok() {
         return Ok(());
@@ -70,7 +72,7 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a link to what may be there.
+/// Makes a link to a file or folder, if it exists.
 ///
 /// # Errors
 /// If it cannot be made.
@@ -104,7 +106,7 @@ mod tests {
         folder.fill().unwrap();
         fs::write(folder.lent.join("settings.json"), "for the run").unwrap();
         fs::write(folder.lent.join("tmp/log"), "ab").unwrap();
-        // As agents write safely: beside the old one, then in its place.
+        // This is how agents write safely: first next to the old file, then in its place.
         fs::write(folder.lent.join("new"), "new").unwrap();
         fs::rename(folder.lent.join("new"), folder.lent.join("login.json")).unwrap();
         fs::create_dir(folder.lent.join("commands")).unwrap();

@@ -1,6 +1,6 @@
-//! `callstack run`: an agent of another maker on the call stack, by one command. It gets the tools of the stack and a proxy before its
-//! model, or a plugin that is both, for this run alone: by its environment, its arguments, and files in a temporary folder. No file of the
-//! person's changes.
+//! `callstack run`: runs an agent of another maker on the call stack, by one command. For this run only, the
+//! agent gets the tools of the stack and a proxy before its model, or a plugin that does both. It gets them
+//! by its environment, its arguments, and files in a temporary folder. None of the person's files change.
 
 mod agent;
 mod claude;
@@ -48,21 +48,22 @@ use crate::runtime::runtime;
 pub struct RunArguments {
     #[command(flatten)]
     proxy: ProxyOptions,
-    /// The beginning of the model's URLs. Default: that of the agent's own settings, else that of its vendor.
+    /// The beginning of the model's URLs. Default: the value in the agent's own settings, else the value of
+    /// its vendor.
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// For any other agent: the variable by which it learns the beginning of its model's URLs. Needs --wire.
+    /// For any other agent: the variable from which it gets the beginning of its model's URLs. Needs --wire.
     #[arg(long, value_name = "NAME", requires = "wire")]
     base_url_variable: Option<String>,
     /// Write a line for each request, and what goes wrong, at the end of this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Leave the title of the terminal alone. Otherwise it shows the frame, and what that has cost.
+    /// Leave the title of the terminal alone. Otherwise it shows the frame, and what the frame has cost.
     #[arg(long)]
     no_title: bool,
     /// The agent: claude, codex, gemini, qwen, copilot, opencode or pi, or the path of one of them; with --base-url-variable any
     /// command. What follows are its own arguments.
-    // In one list, so that options behind the agent are the agent's.
+    // In one list, so that options after the agent belong to the agent.
     #[arg(value_name = "AGENT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
@@ -73,7 +74,7 @@ pub fn start(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     hide_texts_of_panics();
     let runtime = runtime("proxy")?;
     let code = runtime.block_on(run(arguments, folder, output));
-    // A request that is being folded is not waited for.
+    // This does not wait for a request that is being folded.
     runtime.shutdown_background();
     code
 }
@@ -95,7 +96,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         refuse_options_of_proxy(&options, upstream.as_deref())?;
     }
     let program = process::find(&program)?;
-    // Without its stack the agent would work as ever, and nothing would be kept of it.
+    // Without its stack the agent would work as before, and nothing of its work would be kept.
     folder.check_usable()?;
     if let Some(error) = run_folder::clear_abandoned(&std::env::temp_dir()) {
         note(&format!("what an earlier run has left stays: {error}"));
@@ -109,7 +110,8 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         Some(given) => Some(given),
         None => agent.upstream(&scene)?,
     };
-    // Without an upstream the agent's requests cannot be led here: it gets the tools alone, or a plugin folds them.
+    // Without an upstream the agent's requests cannot be sent to the proxy: the agent gets only the tools, or
+    // a plugin folds its requests.
     let proxy = match &upstream {
         Some(upstream) => Some(
             Proxy::new(

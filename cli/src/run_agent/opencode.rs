@@ -1,4 +1,5 @@
-//! OpenCode: a variable with more settings, which OpenCode merges with the person's own, names the plugin.
+//! OpenCode: a variable with more settings names the plugin. OpenCode merges these settings with the person's
+//! own.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ fn of_variable() -> Result<Value, Failure> {
     })
 }
 
-/// The plugins that settings name: each by a text, or by a list of a text and its settings.
+/// The plugins that settings name: each is a text, or a list of a text and its settings.
 fn plugins(settings: &Value) -> Vec<String> {
     let entries = settings.get("plugin").and_then(Value::as_array).into_iter().flatten();
     entries.filter_map(|entry| entry.as_str().or_else(|| entry.get(0)?.as_str()).map(str::to_owned)).collect()

@@ -23,7 +23,7 @@ pub fn launch(scene: &Scene<'_>) -> Result<Launch, Failure> {
     Ok(Plugin::launch(scene).argument("-e").argument(PLUGIN.find(scene)?))
 }
 
-/// The packages and extensions that settings name: each by a text, or by an object with its source.
+/// The packages and extensions that settings name: each is a text, or an object with its source.
 fn packages(settings: &Value) -> Vec<String> {
     let lists = ["packages", "extensions"].iter().filter_map(|key| settings.get(key)?.as_array());
     let text = |entry: &Value| entry.as_str().or_else(|| entry.get("source")?.as_str()).map(str::to_owned);

@@ -1,5 +1,5 @@
-//! Agents with a plugin of this project, which has the tools, folds the requests, and records what is said and used. Such an agent needs
-//! no proxy: a run finds the plugin, and hands it to the agent.
+//! Agents with a plugin of this project. The plugin has the tools, folds the requests, and records what is
+//! said and used. Such an agent needs no proxy: a run finds the plugin, and gives it to the agent.
 
 use std::env;
 use std::fs;
@@ -25,15 +25,15 @@ pub struct Plugin {
 
 /// The file of a plugin that the agent loads, and that a build makes.
 const ENTRY: &str = "dist/index.js";
-/// The folders in which npm installs packages: of a project, and of all.
+/// The folders in which npm installs packages: of a project, and of all projects.
 const INSTALLED: [&str; 2] = ["node_modules", "lib/node_modules"];
 
 impl Plugin {
-    /// The folder of the plugin: in the checkout in which this program was built, or where npm has installed it: beside this program,
-    /// beside the agent, or for the project.
+    /// The folder of the plugin: in the checkout in which this program was built, or where npm has installed
+    /// it: next to this program, next to the agent, or for the project.
     ///
     /// # Errors
-    /// If it is nowhere. Says how to get it.
+    /// If it is nowhere. The error says how to get it.
     pub fn find(&self, scene: &Scene<'_>) -> Result<PathBuf, Failure> {
         let program = Path::new(&scene.program);
         let found = self.in_checkout(program).or_else(|| self.installed_above(program));
@@ -54,7 +54,7 @@ impl Plugin {
         program.ancestors().map(|folder| folder.join(self.source)).find(|folder| self.is_built(folder))
     }
 
-    /// Above a file, behind its links: npm links programs into a folder of their own.
+    /// Above a file, with its links followed: npm links programs into a folder of their own.
     fn installed_above(&self, file: &Path) -> Option<PathBuf> {
         let real = fs::canonicalize(file).ok();
         let folders = [Some(file), real.as_deref()].into_iter().flatten().flat_map(Path::ancestors);
@@ -77,7 +77,7 @@ impl Plugin {
         folder.join(ENTRY)
     }
 
-    /// The file of settings that names this plugin already, of those that are there.
+    /// The file of settings that names this plugin already, among the files that exist.
     pub fn named_in(&self, files: &[PathBuf], entries: impl Fn(&Value) -> Vec<String>) -> Option<PathBuf> {
         let names = |file: &&PathBuf| {
             let settings = settings_files::json(file)?;
@@ -101,14 +101,16 @@ impl Plugin {
         path.ancestors().any(|folder| self.is_package(folder))
     }
 
-    /// What an agent gets whose settings name the plugin: the stack alone, since two would fold and record twice.
+    /// What an agent gets if its settings name the plugin: only the stack, because two plugins would fold and
+    /// record twice.
     pub fn of_settings(&self, file: &Path, scene: &Scene<'_>) -> Launch {
         let Self { agent, package, .. } = self;
         let note = format!("{agent} has {package} already, by {}: that one is used", file.display());
         Self::launch(scene).note(note)
     }
 
-    /// What every agent with a plugin gets: the stack, which the plugin takes in place of that of its settings.
+    /// What every agent with a plugin gets: the stack. The plugin uses it in place of the stack of its
+    /// settings.
     pub fn launch(scene: &Scene<'_>) -> Launch {
         scene.place.iter().fold(Launch::default(), |launch, (name, value)| launch.variable(name, value.clone()))
     }

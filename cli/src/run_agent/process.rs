@@ -12,11 +12,11 @@ use super::launch::Launch;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// What is added to the number of the signal that has ended a process, as shells do it.
+/// The number that is added to the number of the signal that has ended a process, as shells do it.
 #[cfg(unix)]
 const SIGNALLED: i32 = 128;
 
-/// The program of a name in `PATH`, or of a path.
+/// The program with a name in `PATH`, or with a path.
 ///
 /// # Errors
 /// If there is none.
@@ -83,8 +83,8 @@ fn code(ended: ExitStatus) -> u8 {
     ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Failed as u8)
 }
 
-/// The signals of this program while the agent runs. Those of the terminal reach both: the agent decides what they mean. Others are
-/// passed on.
+/// The signals of this program while the agent runs. Signals of the terminal reach both, and the agent
+/// decides what they mean. Other signals are passed on.
 #[cfg(unix)]
 struct Signals {
     interrupted: tokio::signal::unix::Signal,
@@ -117,7 +117,7 @@ impl Signals {
         loop {
             tokio::select! {
                 ended = agent.wait() => return ended,
-                // Without a terminal, somebody has sent it to this process alone.
+                // Without a terminal, the signal was sent only to this process.
                 _ = self.interrupted.recv() => drop((!has_terminal).then(|| send(Signal::INT))),
                 _ = self.quit.recv() => drop((!has_terminal).then(|| send(Signal::QUIT))),
                 _ = self.ended.recv() => drop(send(Signal::TERM)),
@@ -134,7 +134,7 @@ impl Signals {
     }
 }
 
-/// A process that has been stopped, and not told to go on.
+/// A process that has been stopped, and was not told to continue.
 #[cfg(unix)]
 fn is_stopped(process: rustix::process::Pid) -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};

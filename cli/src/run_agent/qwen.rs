@@ -1,4 +1,5 @@
-//! Qwen Code: it reads defaults of the system from a file that a variable names. What is there gives way to the person's settings.
+//! Qwen Code: it reads defaults of the system from a file that a variable names. The person's settings
+//! override these defaults.
 
 use std::path::Path;
 
@@ -13,7 +14,8 @@ use crate::host_files::HostFiles;
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "OPENAI_BASE_URL";
-/// The variable of the file with the defaults of the system, and where that is without it.
+/// The variable of the file with the defaults of the system, and the place of the file if the variable is not
+/// set.
 const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
 const USUAL_DEFAULTS: &str = "/etc/qwen-code/system-defaults.json";
 
@@ -34,7 +36,8 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     let usual = own(DEFAULTS).unwrap_or_else(|| USUAL_DEFAULTS.to_owned());
     let mut defaults = settings_files::json(Path::new(&usual)).unwrap_or_else(|| json!({}));
     let more = json!({
-        // The person has asked for these tools, and they change nothing but the stack: no question before each.
+        // The person has asked for these tools, and they change nothing but the stack. So there is no
+        // question before each call.
         "mcpServers": { SERVER: scene.entry(json!({ "trust": true })) },
         // Qwen Code hides the tools of servers until it searches for them, unless it has no such search.
         "tools": { "exclude": ["tool_search"] },

@@ -1,5 +1,6 @@
-//! The folder of a run, which nobody else may read: its files can have the secret of the proxy. It is gone after the run. What a run that was
-//! killed has left is given back to its agent, and removed, by the next one.
+//! The folder of a run. No other user may read it, because its files can have the secret of the proxy. It is
+//! gone after the run. If a run was killed, the next run gives what it has left back to its agent, and
+//! removes the rest.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,11 +20,11 @@ const LENT: &str = "lent.json";
 
 pub struct RunFolder {
     folder: TempDir,
-    /// The system releases its lock however the processes that have it end.
+    /// The system releases its lock, no matter how the processes that have it end.
     _alive: File,
 }
 
-/// As [`LentFolder`], in a file.
+/// A [`LentFolder`] in a file.
 #[derive(Serialize, Deserialize)]
 struct Lent {
     own: PathBuf,
@@ -61,7 +62,8 @@ impl RunFolder {
     }
 }
 
-/// Gives back and removes what killed runs of this user have left. Returns why something was left there.
+/// Gives back and removes what killed runs of this user have left. Returns the reason if something was left
+/// there.
 pub fn clear_abandoned(place: &Path) -> Option<io::Error> {
     let Ok(entries) = fs::read_dir(place) else { return None };
     let names = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
@@ -80,7 +82,7 @@ fn clear(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(folder)
 }
 
-/// True for a folder of this user that nobody else may write.
+/// True for a folder of this user into which no other user may write.
 #[cfg(unix)]
 fn is_own(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -89,7 +91,7 @@ fn is_own(folder: &Path) -> bool {
     })
 }
 
-/// Folders for temporary files are those of one user there.
+/// On these systems each user has a folder for temporary files.
 #[cfg(not(unix))]
 fn is_own(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
@@ -115,7 +117,7 @@ mod tests {
         let lives = made("living");
         let killed = made("killed");
         let (left, place) = (killed.path().to_owned(), place(&killed));
-        // As if the process was killed: the folder stays, the lock does not.
+        // As if the process was killed: the folder stays, but the lock does not.
         let RunFolder { folder, _alive } = killed;
         let _ = folder.keep();
         drop(_alive);

@@ -1,5 +1,5 @@
-//! Settings of agents that this program reads, and never writes. One that is not there, or that cannot be read, says nothing: the
-//! agent itself will say what is wrong with it.
+//! Settings of agents that this program reads, and never writes. A file that does not exist, or that cannot
+//! be read, is ignored: the agent itself will say what is wrong with it.
 
 use std::fs;
 use std::path::Path;

@@ -13,7 +13,8 @@ use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report, count, number};
 use crate::proxy::ProxyUsage;
 
-/// The price of a token that is read from a cache, and of one that is written into it, for one that is neither.
+/// The price of a token that is read from a cache, and of a token that is written into it, relative to a
+/// token that is neither.
 const READ: f64 = 0.1;
 const WRITTEN: f64 = 1.25;
 
@@ -21,9 +22,9 @@ const WRITTEN: f64 = 1.25;
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunUsage {
-    /// Number of frames that the stack has got meanwhile.
+    /// Number of frames that were added to the stack meanwhile.
     frames: u64,
-    /// Number of frames that are completed or failed since then.
+    /// Number of frames that have been completed or failed since then.
     finished: u64,
     #[serde(flatten)]
     used: Used,
@@ -65,7 +66,7 @@ struct Count {
     usage: Vec<ModelUsage>,
 }
 
-/// A stack before a run. It is read while the agent starts, which does not wait for it.
+/// A stack before a run. It is read while the agent starts, and the agent does not wait for it.
 pub struct Before {
     folder: Arc<StackFolder>,
     count: JoinHandle<Count>,
@@ -82,7 +83,8 @@ impl Before {
         }
     }
 
-    /// What the run has used, and what has become of the stack since then. `proxy`: what its proxy has seen; `None` if a plugin records.
+    /// What the run has used, and what has changed in the stack since then. `proxy`: what its proxy has seen;
+    /// `None` if a plugin records.
     pub async fn until_now(self, proxy: Option<ProxyUsage>) -> RunUsage {
         let before = self.count.await.unwrap_or_default();
         let folder = self.folder;
@@ -99,7 +101,7 @@ impl Before {
 }
 
 impl Count {
-    /// Nothing, if there is no stack or if it cannot be read.
+    /// Returns nothing if there is no stack, or if it cannot be read.
     fn of(folder: &StackFolder) -> Self {
         let Ok(stack) = folder.open_to_read() else { return Self::default() };
         let counted = stack.read(|tree| Self {

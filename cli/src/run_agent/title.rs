@@ -1,4 +1,5 @@
-//! The title of the terminal while an agent runs: the frame on which it works, and what that has cost.
+//! The title of the terminal while an agent runs: the frame on which the agent works, and what the frame has
+//! cost.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -15,7 +16,7 @@ use crate::status_line;
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Keeps the title that the terminal has, and brings it back.
+/// Keeps the title that the terminal has, and restores it.
 const KEEP: &str = "\u{1b}[22;2t";
 const BRING_BACK: &str = "\u{1b}[23;2t";
 
@@ -35,7 +36,7 @@ pub async fn keep(folder: Arc<StackFolder>) {
         (stack, known) = (opened, now);
         let line = known.as_ref().map(|known| known.line.clone()).unwrap_or_default();
         if line != shown {
-            // In one call, between what the agent writes.
+            // The title is written in one call, between what the agent writes.
             write(&format!("\u{1b}]2;{line}\u{7}"));
             shown = line;
         }

@@ -1,10 +1,11 @@
-//! Where the requests of an agent go if the run says nothing else: variables of the person's, and the vendors of wires.
+//! Where the requests of an agent go if the run says nothing else: variables of the person, and the vendors
+//! of wires.
 
 use std::env;
 
 use callstack_core::fold::Wire;
 
-/// A variable of the person's.
+/// A variable of the person.
 pub fn own(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

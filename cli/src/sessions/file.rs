@@ -1,4 +1,5 @@
-//! The file of a session: read as it is, or decompressed, and its first line, which tells whose it is.
+//! The file of a session: read as it is, or decompressed, and its first line, which tells to which session it
+//! belongs.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,7 +13,7 @@ use serde_json::Value;
 /// How much of a file is read for its first line, in bytes.
 pub(super) const HEAD: u64 = 4 << 20;
 
-/// The end of the name of a compressed file: Codex compresses threads that nobody has gone on with for long.
+/// The end of the name of a compressed file: Codex compresses threads that have not continued for long.
 const COMPRESSED: &str = ".zst";
 
 /// The name of a file as it is without compression.
@@ -26,7 +27,7 @@ pub(super) fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// Leaves compressed files out that are there without compression, too: while a file is compressed, both are.
+/// Leaves out compressed files that also exist without compression: while a file is compressed, both exist.
 pub(super) fn leave_out_copies(paths: &mut Vec<PathBuf>) {
     let plain: HashSet<PathBuf> = paths.iter().filter(|path| !is_compressed(path)).cloned().collect();
     paths.retain(|path| !is_compressed(path) || !plain.contains(&path.with_file_name(plain_name(path))));
@@ -35,7 +36,7 @@ pub(super) fn leave_out_copies(paths: &mut Vec<PathBuf>) {
 /// The content of a file from this place on, decompressed.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn open(path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     if !is_compressed(path) {
@@ -47,7 +48,8 @@ pub fn open(path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(reader))
 }
 
-/// The frames of a compressed file, one after the other. A frame that is cut is an error: what is missing would be missing in all sums.
+/// The frames of a compressed file, one after the other. A frame that is cut is an error, because the missing
+/// part would be missing in all sums.
 struct Frames {
     decoder: Option<StreamingDecoder<BufReader<File>, FrameDecoder>>,
 }
@@ -81,7 +83,7 @@ pub(super) fn is_of_program(path: &Path) -> bool {
     read().unwrap_or(false)
 }
 
-/// The first line of a file. `None`: it is no JSON, or it is too long.
+/// The first line of a file. `None`: it is not JSON, or it is too long.
 pub(super) fn first_line(path: &Path) -> Option<Value> {
     let mut line = Vec::new();
     BufReader::new(open(path, 0).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;

@@ -17,7 +17,7 @@ use crate::repository::in_main_checkout;
 /// How much of a file is read to learn its folder, in bytes.
 const FOLDER_WITHIN: u64 = 1 << 20;
 
-/// A session that was not written for so long is over.
+/// A session is over if it was not written for this time.
 pub(super) const SILENCE: Duration = Duration::from_secs(120);
 
 /// A session that a host keeps.
@@ -25,14 +25,14 @@ pub(super) const SILENCE: Duration = Duration::from_secs(120);
 pub struct FoundSession {
     pub form: TranscriptForm,
     pub path: PathBuf,
-    /// Its ID, by the name of its file.
+    /// Its ID, from the name of its file.
     pub id: String,
     /// When it was written last, in milliseconds since the Unix epoch, and how long it is.
     pub changed: u64,
     pub bytes: u64,
-    /// The folder in which it has begun, if the place tells that.
+    /// The folder in which it has begun, if the place of its file tells that.
     pub folder: Option<PathBuf>,
-    /// Where OpenCode keeps it, among others.
+    /// The place where OpenCode keeps it, together with other sessions.
     pub(super) kept: Option<Kept>,
 }
 
@@ -40,18 +40,18 @@ impl FoundSession {
     /// A shorter beginning of an ID names no session.
     pub const SHORTEST_ID: usize = 4;
 
-    /// True if the session has this ID, or one that begins so.
+    /// True if the session has this ID, or an ID that begins with it.
     pub fn has_id(&self, id: &str) -> bool {
         let id = id.rsplit_once('/').map_or(id, |(_, id)| id);
         id.len() >= Self::SHORTEST_ID && self.id.starts_with(id) || self.id == id
     }
 
-    /// The session in a file, by its name and place.
+    /// The session in a file, from the name and place of the file.
     pub fn of(form: TranscriptForm, path: PathBuf) -> Option<Self> {
         let name = Path::new(plain_name(&path)).file_stem()?.to_str()?;
         let id = match form {
             TranscriptForm::Copilot => path.parent()?.file_name()?.to_str()?,
-            // The ID stands behind the time.
+            // The ID comes after the time.
             TranscriptForm::Codex => name.get(name.len().checked_sub(36)?..)?,
             TranscriptForm::Gemini => name.rsplit_once('-')?.1,
             TranscriptForm::Pi => name.rsplit_once('_')?.1,
@@ -64,7 +64,7 @@ impl FoundSession {
         Some(Self { form, path, id, changed, bytes: data.len(), folder: None, kept: None })
     }
 
-    /// True if the file is that of a sub-agent, which is among the files of its session.
+    /// True if the file belongs to a subagent. Such a file is one of the files of its session.
     pub fn is_of_agent(&self) -> bool {
         self.form == TranscriptForm::Codex && is_of_program(&self.path)
     }
@@ -82,7 +82,7 @@ impl FoundSession {
         }
     }
 
-    /// What the beginning of the file tells of the session. `None`: nothing.
+    /// What the beginning of the file tells about the session. `None`: nothing.
     pub fn head(&self) -> Option<Session> {
         let mut session = Session::new(self.form, &self.id);
         let reader = BufReader::new(open(&self.path, 0).ok()?.take(FOLDER_WITHIN));
@@ -101,7 +101,7 @@ pub(super) fn is_recent(time: u64) -> bool {
     now().saturating_sub(time) < SILENCE.as_millis() as u64
 }
 
-/// The sessions of one host or of all of them, without those of sub-agents that have files of their own.
+/// The sessions of one host or of all hosts, without the sessions of subagents that have files of their own.
 pub fn all(form: Option<TranscriptForm>) -> Vec<FoundSession> {
     use TranscriptForm::{Claude, Codex, Copilot, Gemini, OpenCode, Pi, Qwen};
     let wanted = |own: TranscriptForm| form.is_none_or(|form| form == own);
@@ -127,7 +127,7 @@ pub fn all(form: Option<TranscriptForm>) -> Vec<FoundSession> {
     found
 }
 
-/// As [`all`], those that were written last before the others.
+/// As [`all`]; the session that was written last comes first.
 pub fn latest_first(form: Option<TranscriptForm>) -> Vec<FoundSession> {
     let mut found = all(form);
     found.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| a.path.cmp(&b.path)));
@@ -146,7 +146,7 @@ pub fn files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// True if a file is the own file of a session, by its name and place.
+/// True if a file is the own file of a session, by the name and place of the file.
 fn is_main(form: TranscriptForm, path: &Path) -> bool {
     let name = plain_name(path);
     let is_below = |folder: &str| path.parent().is_some_and(|parent| parent.ends_with(folder));
@@ -160,7 +160,7 @@ fn is_main(form: TranscriptForm, path: &Path) -> bool {
     }
 }
 
-/// The folder of the project: that of the repository, else the working folder.
+/// The folder of the project: the folder of the repository, else the working folder.
 pub fn project_folder() -> PathBuf {
     let working = env::current_dir().unwrap_or_default();
     let checkout = working.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
@@ -179,7 +179,7 @@ pub fn is_of_project(found: &FoundSession, project: &Path) -> bool {
         || in_main_checkout(&folder).is_some_and(|twin| twin.folder.starts_with(project))
 }
 
-/// Gemini CLI notes the folder of a project beside its chats.
+/// Gemini CLI notes the folder of a project next to its chats.
 fn noted_folder(found: &FoundSession) -> Option<PathBuf> {
     let noted = found.path.parent()?.parent()?.join(".project_root");
     fs::read_to_string(noted).ok().map(|folder| PathBuf::from(folder.trim()))

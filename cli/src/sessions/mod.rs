@@ -1,4 +1,5 @@
-//! Sessions of agents on this machine: where their hosts keep them, and how one is looked at as if it were a stack.
+//! Sessions of agents on this machine: where their hosts keep them, and how a session is shown as if it were
+//! a stack.
 
 mod file;
 mod found;
@@ -21,7 +22,7 @@ pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
 pub use reading::{SessionFiles, form_of};
 use store::SessionStore;
 
-/// So much of an ID is no name of a frame.
+/// A beginning of an ID that has this length is not the name of a frame.
 const SUREST_ID: usize = 8;
 /// The number of sessions that a message names.
 const SHOWN: usize = 10;
@@ -39,7 +40,7 @@ pub struct SessionChoice {
 }
 
 impl SessionChoice {
-    /// The session that is chosen. `named`: what the command itself names.
+    /// The session that is chosen. `named`: the session that the command itself names.
     ///
     /// # Errors
     /// If there is no such session, or there are several.
@@ -54,7 +55,7 @@ impl SessionChoice {
     }
 }
 
-/// The session of this name: the path of its file, or its ID or the beginning of it.
+/// The session with this name: the path of its file, its ID, or the beginning of its ID.
 ///
 /// # Errors
 /// If there is none, or there are several.
@@ -89,7 +90,8 @@ pub fn find(name: &str) -> Result<SessionFiles, Failure> {
     }
 }
 
-/// True if a name is that of a session, and not of a frame: a file of a session, or a long ID that a host has.
+/// True if a name belongs to a session, and not to a frame: a file of a session, or a long ID that a host
+/// has.
 pub fn is_session(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_file() {
@@ -100,10 +102,10 @@ pub fn is_session(name: &str) -> bool {
     is_like_id || is_known_id(name, FoundSession::SHORTEST_ID)
 }
 
-/// Checks that the sessions of an agent are found, and not only read.
+/// Checks that the sessions of an agent can be found, and not only read.
 ///
 /// # Errors
-/// If they have to be named.
+/// If these sessions have to be named.
 pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
     if !matches!(form, TranscriptForm::Atif | TranscriptForm::SweAgent) {
         return Ok(());
@@ -112,7 +114,7 @@ pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
     Err(Failure::new(Exit::Refused, "not_listed", message).next("name the file"))
 }
 
-/// True if a name is surely that of a session, where it could be that of something else.
+/// True if a name surely belongs to a session, where it could also belong to something else.
 pub fn names_session(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_file() {
@@ -121,7 +123,8 @@ pub fn names_session(name: &str) -> bool {
     is_known_id(name, SUREST_ID)
 }
 
-/// True if a host has a session with this ID, or one that begins so. `shortest`: the length of the beginning.
+/// True if a host has a session with this ID, or with an ID that begins with it. `shortest`: the length of
+/// the beginning.
 fn is_known_id(name: &str, shortest: usize) -> bool {
     name.len() >= shortest && !name.contains(['/', ' ', '.']) && all(None).iter().any(|found| found.has_id(name))
 }
@@ -145,10 +148,11 @@ fn latest(agent: &str) -> Result<SessionFiles, Failure> {
     }
 }
 
-/// A stack that shows a session, and goes on with it as it grows, and what was left out of it, if anything was. It cannot be changed.
+/// A stack that shows a session and follows it as it grows, and what was left out of the session, if anything
+/// was. It cannot be changed.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn open(files: &SessionFiles) -> Result<(Stack, Option<String>), Failure> {
     let store = SessionStore::open(files.clone())?;
     let left_out = store.left_out();

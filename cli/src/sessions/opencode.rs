@@ -20,7 +20,7 @@ use crate::output::note;
 
 /// How long OpenCode may lock its database.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most levels of sub-agents that are read.
+/// The maximum number of levels of subagents that are read.
 const DEEPEST: usize = 16;
 
 /// The columns of a session that are read: all versions of the database have them.
@@ -31,19 +31,21 @@ const COLUMNS: &str = "id, parent_id, directory, title, version, time_created, t
 pub enum Kept {
     /// In this database.
     Database(PathBuf),
-    /// In JSON files below this folder: the records of all sessions as they were when it was looked at.
+    /// In JSON files below this folder: the records of all sessions as they were when the folder was looked
+    /// at.
     Files(PathBuf, Arc<Vec<(PathBuf, Value)>>),
 }
 
-/// What tells whether a session was written since: a number that changes with each change, and when something was written last, in
-/// milliseconds since the Unix epoch.
+/// This tells whether a session was written since then: a number that changes with each change, and the time
+/// when something was written last, in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     pub number: u64,
     pub written: u64,
 }
 
-/// A session with its sub-agents, as it is now. Each has its record and its messages with their parts, `{"info": {…}, "parts": […]}`.
+/// A session with its subagents, as it is now. Each has its record and its messages with their parts,
+/// `{"info": {…}, "parts": […]}`.
 pub struct Content {
     pub session: Value,
     pub messages: Vec<Value>,
@@ -51,7 +53,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// The same as an export of OpenCode, with the sub-agents in it.
+    /// The same as an export of OpenCode, with the subagents in it.
     pub fn document(self) -> Value {
         let export = |(info, messages): (Value, Vec<Value>)| json!({ "info": info, "messages": messages });
         let children: Vec<Value> = self.children.into_iter().map(export).collect();
@@ -65,7 +67,7 @@ impl Content {
     }
 }
 
-/// The sessions that nobody has started as a sub-agent.
+/// The sessions that were not started as subagents.
 pub fn sessions() -> Vec<FoundSession> {
     let mut found: Vec<FoundSession> = Vec::new();
     let mut known = HashSet::new();
@@ -73,7 +75,8 @@ pub fn sessions() -> Vec<FoundSession> {
         match kept.sessions() {
             Ok(sessions) => {
                 let sessions = sessions.into_iter().filter_map(|(path, session)| found_session(&kept, path, &session));
-                // One that was moved into the database is still among the files, and one of a moved project in two folders.
+                // A session that was moved into the database is still among the files, and a session of a
+                // moved project is in two folders.
                 found.extend(sessions.filter(|new| known.insert(new.id.clone())));
             }
             Err(failure) => note(failure.message()),
@@ -112,7 +115,7 @@ fn time(session: &Value, key: &str) -> u64 {
 }
 
 impl Kept {
-    /// The records of the sessions that no other one has started, each with the file in which it is.
+    /// The records of the sessions that no other session has started, each with the file in which it is.
     fn sessions(&self) -> Result<Vec<(PathBuf, Value)>, Failure> {
         match self {
             Self::Database(path) => {
@@ -133,15 +136,15 @@ impl Kept {
         }
     }
 
-    /// A session with its sub-agents.
+    /// A session with its subagents.
     ///
     /// # Errors
-    /// If it is not there any more; those of reading.
+    /// If it does not exist any more; the errors of reading.
     pub fn read(&self, id: &str) -> Result<Content, Failure> {
         let (mut sessions, messages): (Vec<Value>, Vec<Vec<Value>>) = match self {
             Self::Database(path) => {
                 let connection = connect(path)?;
-                // One moment: OpenCode can write meanwhile.
+                // All is read at one moment, because OpenCode can write meanwhile.
                 let failed = |error: rusqlite::Error| unreadable(path, &error);
                 let moment = connection.unchecked_transaction().map_err(failed)?;
                 let sessions = family(&moment, path, id)?;
@@ -151,7 +154,7 @@ impl Kept {
             }
             Self::Files(folder, all) => {
                 let of = |key: &'static str, id: &str| {
-                    // One without an ID has started nothing.
+                    // A session without an ID has started nothing.
                     let all = if id.is_empty() { &[] } else { all.as_slice() };
                     let found = all.iter().filter(|(_, session)| text(session, key) == id);
                     Ok(found.map(|(_, session)| session.clone()).collect::<Vec<Value>>())
@@ -172,10 +175,11 @@ impl Kept {
         Ok(Content { session, messages: own, children: sessions.into_iter().zip(messages).collect() })
     }
 
-    /// The present stamp of a session with its sub-agents. It differs from an earlier one if something was written in between.
+    /// The present stamp of a session with its subagents. It differs from an earlier stamp if something was
+    /// written in between.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn stamp(&self, id: &str) -> Result<Stamp, Failure> {
         let mut stamp = Stamp::default();
         let mut add = |updated: u64, number: u64| {
@@ -215,14 +219,14 @@ impl Kept {
     }
 }
 
-/// The records of a session and its sub-agents in a database.
+/// The records of a session and its subagents in a database.
 fn family(connection: &Connection, path: &Path, id: &str) -> Result<Vec<Value>, Failure> {
     let mut sessions = rows(connection, path, "WHERE id = ?1", id)?;
     add_children(&mut sessions, |parent| rows(connection, path, "WHERE parent_id = ?1", parent))?;
     Ok(sessions)
 }
 
-/// Adds the sessions that these have started, and those that they have.
+/// Adds the sessions that these sessions have started, and the sessions that those have started.
 fn add_children(
     sessions: &mut Vec<Value>,
     children: impl Fn(&str) -> Result<Vec<Value>, Failure>,
@@ -274,7 +278,7 @@ fn message_files(folder: &Path, session: &str) -> Vec<Value> {
     };
     let message = |path: PathBuf| {
         let mut info = record(&path)?;
-        // The names are those of the records, also where a migration has moved them.
+        // The names are the names of the records, even if a migration has moved the records.
         let id = path.file_stem()?.to_str()?;
         info["id"] = id.into();
         let parts: Vec<Value> = listed(&folder.join("part").join(id)).iter().filter_map(|part| record(part)).collect();
@@ -287,7 +291,7 @@ fn connect(path: &Path) -> Result<Connection, Failure> {
     open(path).map(|(connection, _)| connection)
 }
 
-/// Opens a database to read it. False if what is newest in it cannot be read.
+/// Opens a database to read it. False if the newest data in it cannot be read.
 fn open(path: &Path) -> Result<(Connection, bool), Failure> {
     let opened_as = |name: &str| {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -307,7 +311,7 @@ fn open(path: &Path) -> Result<(Connection, bool), Failure> {
             _ => character.to_string(),
         })
         .collect();
-    // In a folder that cannot be written only the main file can be read.
+    // If a folder cannot be written, only the main file can be read.
     let cannot_share = |error: &rusqlite::Error| {
         let code = error.sqlite_error_code();
         matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
@@ -342,7 +346,7 @@ fn rows(connection: &Connection, path: &Path, which: &str, id: &str) -> Result<V
                 "time": { "created": number("time_created")?, "updated": number("time_updated")? },
             }))
         };
-        // A row that cannot be read takes nothing from the others.
+        // A row that cannot be read does not affect the other rows.
         Ok(match statement.parameter_count() {
             0 => statement.query_map([], session)?.flatten().collect(),
             _ => statement.query_map(params![id], session)?.flatten().collect(),

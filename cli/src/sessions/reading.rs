@@ -22,26 +22,27 @@ const LONGEST_DOCUMENT: u64 = 1 << 30;
 const AHEAD: u64 = 4 << 20;
 /// The length of a part of a file that is read at once, in bytes.
 const BUFFER: usize = 1 << 15;
-/// The most threads of sub-agents that are looked for.
+/// The maximum number of threads that are looked at to find those of subagents.
 const MOST_THREADS: usize = 5_000;
 
-/// The files of a session: its own one, and those of its sub-agents.
+/// The files of a session: its own file, and the files of its subagents.
 #[derive(Debug, Clone)]
 pub struct SessionFiles {
     pub form: TranscriptForm,
     pub path: PathBuf,
-    /// Its ID, by the name of the file.
+    /// Its ID, from the name of the file.
     pub id: String,
-    /// Where OpenCode keeps it, if it is not a file of its own.
+    /// The place where OpenCode keeps it, if it does not have a file of its own.
     kept: Option<Kept>,
-    /// Somebody says that nobody writes it any more, even if it was written a short time ago.
+    /// True if the caller says that no process writes the session any more, even if it was written a short
+    /// time ago.
     is_over: bool,
 }
 
 /// How far each file was read.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The files of sub-agents that are known, with their numbers.
+    /// The files of subagents that are known, with their numbers.
     files: Vec<(PathBuf, usize, u64)>,
     offset: u64,
     /// The length of all of them when they were read last, and whether the session was over.
@@ -50,7 +51,8 @@ pub struct Progress {
     is_over: bool,
 }
 
-/// A file that is open only while a part of it is read: a session can have more sub-agents than a process may have open files.
+/// A file that is open only while a part of it is read: a session can have more subagents than a process may
+/// have open files.
 struct PartsOfFile {
     path: PathBuf,
     offset: u64,
@@ -81,9 +83,9 @@ impl Read for PartsOfFile {
     }
 }
 
-/// The form of a session in a file. `None`: it is none that is known.
+/// The form of a session in a file. `None`: the form is not known.
 pub fn form_of(path: &Path) -> Option<TranscriptForm> {
-    // A pipe can be read once only.
+    // A pipe can be read only once.
     if !path.is_file() {
         return None;
     }
@@ -107,7 +109,7 @@ impl SessionFiles {
     /// The session in a file.
     ///
     /// # Errors
-    /// If it is no session that is known.
+    /// If it is not a session of a known form.
     pub fn of(path: &Path) -> Result<Self, Failure> {
         match form_of(path) {
             Some(form) => Self::of_form(form, path),
@@ -123,7 +125,7 @@ impl SessionFiles {
         let path = std::path::absolute(path).map_err(|error| Failure::of_file("find", path.display(), &error))?;
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let id = match form.is_document() {
-            // Runs of one task have files of the same name.
+            // Runs of one task have files with the same name.
             true => format!(
                 "{name}-{:08x}",
                 path.display()
@@ -142,21 +144,21 @@ impl SessionFiles {
         Self { form: found.form, path: found.path.clone(), id: found.id.clone(), kept, is_over: false }
     }
 
-    /// The same, for somebody who knows that nobody writes the session any more.
+    /// The same, for a caller that knows that no process writes the session any more.
     #[must_use]
     pub fn over(self) -> Self {
         Self { is_over: true, ..self }
     }
 
-    /// A session of which nothing was read yet.
+    /// A session. Nothing of it has been read yet.
     pub fn session(&self) -> Session {
         Session::new(self.form, &self.id)
     }
 
-    /// Reads what there is to read since the last time.
+    /// Reads what was added since the last time.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn read_on(&self, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
         if let Some(kept) = &self.kept {
             return self.read_kept(kept, session, progress);
@@ -190,7 +192,7 @@ impl SessionFiles {
         Ok(())
     }
 
-    /// Reads a session of OpenCode, unless it is as it was the last time.
+    /// Reads a session of OpenCode, unless it has not changed since the last time.
     fn read_kept(&self, kept: &Kept, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
         let stamp = kept.stamp(&self.id)?;
         let is_over = self.is_over || !is_recent(stamp.written);
@@ -217,15 +219,15 @@ impl SessionFiles {
     /// The whole session as it is now. `entries`: see [`Session::with_entries`].
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn read(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
         self.read_now(entries).map(|(session, _)| session)
     }
 
-    /// As [`SessionFiles::read`], and whether somebody writes one of the files.
+    /// As [`SessionFiles::read`], and whether a process writes one of the files.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn read_now(&self, entries: Option<Option<String>>) -> Result<(Session, bool), Failure> {
         if self.is_document() {
             return Ok((self.document(entries)?, is_written(&self.path)));
@@ -246,7 +248,7 @@ impl SessionFiles {
             && (self.form.is_document() || self.path.extension().is_some_and(|extension| extension == "json"))
     }
 
-    /// True if it can be read as one JSON document, whatever it is kept in.
+    /// True if it can be read as one JSON document, no matter in which form it is kept.
     pub fn has_document(&self) -> bool {
         self.kept.is_some() || self.is_document()
     }
@@ -261,7 +263,7 @@ impl SessionFiles {
     /// The text of the document that the session is.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn document_text(&self) -> Result<String, Failure> {
         if let Some(kept) = &self.kept {
             return Ok(kept.read(&self.id)?.document().to_string());
@@ -272,7 +274,7 @@ impl SessionFiles {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Its own file, and those of its sub-agents.
+    /// Its own file, and the files of its subagents.
     pub fn paths(&self) -> Vec<PathBuf> {
         let agents = self.agents(&self.session());
         [self.path.clone()].into_iter().chain(agents.into_iter().map(|(path, _)| path)).collect()
@@ -292,7 +294,7 @@ impl SessionFiles {
         self.paths().iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum()
     }
 
-    /// The files of the sub-agents that there are now.
+    /// The files of the subagents that exist now.
     fn agents(&self, session: &Session) -> Vec<(PathBuf, AgentFile)> {
         let mut found = match self.form {
             TranscriptForm::Claude => self.agents_of_claude(),
@@ -324,7 +326,7 @@ impl SessionFiles {
         paths.into_iter().filter_map(agent).collect()
     }
 
-    /// They have a folder with the ID of their session.
+    /// The subagents have a folder with the ID of their session.
     fn agents_of_gemini(&self) -> Vec<(PathBuf, AgentFile)> {
         let Some(folder) = self.path.parent() else { return Vec::new() };
         let mut paths = Vec::new();
@@ -342,10 +344,10 @@ impl SessionFiles {
         paths.into_iter().filter_map(agent).collect()
     }
 
-    /// The threads that this one or one of its threads has started. They are among all others.
+    /// The threads that this thread or one of its threads has started. They are among all other threads.
     fn threads(&self, id: &str) -> Vec<(PathBuf, AgentFile)> {
         let mut known = vec![if id.is_empty() { self.id.clone() } else { id.to_owned() }];
-        // The folders of the days from this one on.
+        // The folders of the days from the day of this thread on.
         let of_days = self.path.ancestors().nth(4).filter(|folder| folder.ends_with("sessions"));
         let Some(root) = of_days.or_else(|| self.path.parent()) else { return Vec::new() };
         let mut paths = Vec::new();
@@ -370,7 +372,7 @@ impl SessionFiles {
     }
 }
 
-/// The thread in a file of Codex that another thread has started, and that other one.
+/// The thread in a file of Codex that another thread has started, and that other thread.
 pub(super) fn spawned(path: &Path) -> Option<(String, String)> {
     let head = first_line(path)?;
     let payload = head.get("payload")?;
@@ -400,19 +402,20 @@ fn note_calls(caller: &Path, threads: &mut [(PathBuf, AgentFile)]) {
     }
 }
 
-/// The ID of a sub-agent of Claude Code in a file. A copy of the conversation for a summary or a suggestion is none.
+/// The ID of a subagent of Claude Code in a file. A copy of the conversation for a summary or a suggestion
+/// does not count as a subagent.
 fn is_agent(path: &Path) -> Option<String> {
     let id = path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
     let is_copy = ["acompact-", "aprompt_suggestion-", "aside_question-"].iter().any(|copy| id.starts_with(copy));
     (!is_copy).then(|| id.to_owned())
 }
 
-/// True if a file of a sub-agent names this session in its first line.
+/// True if a file of a subagent names this session in its first line.
 fn names_session(path: &Path, id: &str) -> bool {
     first_line(path).is_some_and(|line| line.get("sessionId").and_then(Value::as_str) == Some(id))
 }
 
-/// True if somebody has written a file a short time ago.
+/// True if a file was written a short time ago.
 fn is_written(path: &Path) -> bool {
     let changed = path.metadata().and_then(|data| data.modified());
     changed.is_ok_and(|changed| SystemTime::now().duration_since(changed).is_ok_and(|silence| silence < SILENCE))

@@ -1,4 +1,5 @@
-//! A session as the store of a stack: its events come from the files of the session, as they grow. Nobody can write into it.
+//! A session as the store of a stack: its events come from the files of the session, as they grow. Nothing
+//! can be written into it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -14,7 +15,7 @@ use super::reading::{Progress, SessionFiles};
 use crate::failure::Failure;
 use crate::output::count;
 
-/// The number of lines that were left out of which it is told where they are.
+/// The maximum number of lines whose places are given, if these lines were left out.
 const PLACES: usize = 3;
 
 /// The events of a session.
@@ -29,7 +30,8 @@ struct Followed {
     log: Mutex<KeptLogs>,
 }
 
-/// The entries of logs that were read, as the tree was at a revision: of one frame, or of all when a second one was asked for.
+/// The entries of logs that were read, with the tree at a revision: the entries of one frame, or of all
+/// frames when a second frame was asked for.
 #[derive(Default)]
 struct KeptLogs {
     revision: u64,
@@ -75,7 +77,7 @@ impl Followed {
             let mut read = self.files.read(Some(of)).map_err(|failure| self.unreadable(&failure))?;
             log.entries.clear();
             for (at, entry) in read.take_entries() {
-                // The same files that were read at other times can have other handles.
+                // If the same files were read at other times, the frames can have other handles.
                 let own = self.reading().0.tree().by_id(&read.tree().node(at).record().session_id);
                 if let Some(own) = own {
                     log.entries.entry(own).or_default().push(entry.to_string());
@@ -88,10 +90,10 @@ impl Followed {
 }
 
 impl SessionStore {
-    /// The store of a session, with what there is of it now.
+    /// The store of a session, with the part of the session that exists now.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn open(files: SessionFiles) -> std::result::Result<Self, Failure> {
         let session = if files.is_document() { files.read(None)? } else { files.session() };
         let followed = Followed { files, reading: Mutex::new((session, Progress::default())), log: Mutex::default() };

@@ -1,4 +1,5 @@
-//! What was said in the frames of a session, for their details in the page: the ends of their logs, cut short.
+//! What was said in the frames of a session, for their details in the page: the ends of their logs,
+//! shortened.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use callstack_core::text::one_line;
 use callstack_core::{Handle, LogQuery, Stack};
 use serde_json::Value;
 
-/// The most entries of a frame, and the room of all frames together, in bytes.
+/// The maximum number of entries of a frame, and the room of all frames together, in bytes.
 const ENTRIES: usize = 20;
 const ROOM: usize = 2 << 20;
 /// The longest part of a text that is shown, in characters.
@@ -20,10 +21,10 @@ pub type Said = (&'static str, String);
 pub struct Conversations(HashMap<Handle, Vec<Said>>);
 
 impl Conversations {
-    /// Those of all frames of a stack, as far as there is room.
+    /// The ends of the conversations of all frames of a stack, as far as there is room.
     ///
     /// # Errors
-    /// Those of reading logs.
+    /// The errors of reading logs.
     pub fn of(stack: &Stack) -> callstack_core::Result<Self> {
         let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect())?;
         let entries = (ROOM / LONGEST / frames.len().max(1)).min(ENTRIES);

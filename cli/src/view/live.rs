@@ -1,4 +1,4 @@
-//! The state of a served stack: its newest snapshot, and the readers who wait for changes.
+//! The state of a served stack: its newest snapshot, and the readers that wait for changes.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ struct Update {
     json: Arc<str>,
 }
 
-/// The answer to a reader who waits.
+/// The answer to a reader that waits.
 #[derive(Debug, PartialEq)]
 pub enum News {
     /// A revision, and the change that leads to it, or everything.
@@ -72,7 +72,7 @@ impl Live {
         self.changed.notify_all();
     }
 
-    /// Waits until there is news for a reader who knows a revision; `None` if it knows nothing.
+    /// Waits until there is news for a reader that knows a revision; `None` if the reader knows nothing.
     pub fn news(&self, known: Option<u64>, patience: Duration) -> News {
         let is_known =
             |state: &mut State| !state.is_over && (state.is_outdated || Some(state.snapshot.revision) == known);
@@ -95,7 +95,7 @@ impl Live {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that changes the state can panic, so it is whole even after a panic elsewhere.
+        // Nothing that changes the state can panic, so the state is whole even after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,10 +18,11 @@ pub use page::{MARK_BYTES, is_page};
 pub use server::Server;
 pub use snapshot::Snapshot;
 
-/// The page of a stack as a file that needs nothing else, and what it shows. `with_logs`: also what was said in the frames.
+/// The page of a stack as a file that needs nothing else, and what it shows. `with_logs`: also what was said
+/// in the frames.
 ///
 /// # Errors
-/// Those of reading the history.
+/// The errors of reading the history.
 pub fn page(stack: &Stack, prices: Option<&Prices>, with_logs: bool) -> Result<(String, Snapshot), Failure> {
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline)?;

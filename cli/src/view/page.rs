@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::snapshot::Snapshot;
 use crate::chart::palette;
 
-/// The first bytes of every page, by which a file is recognized as one.
+/// The first bytes of every page. A file is recognized as a page by these bytes.
 const MARK: &str = "<!doctype html>\n<!-- A page of callstack view. -->\n";
 const BODY: &str = include_str!("page/page.html");
 
@@ -34,7 +34,8 @@ const MODULES: [&str; 13] = [
 static STYLE: LazyLock<String> =
     LazyLock::new(|| format!("{}{}", palette::style_sheet(), include_str!("page/page.css")));
 
-/// The modules as one: without the lines that import and export names, which are the same in all modules.
+/// The modules as one text: without the lines that import and export names. The names are the same in all
+/// modules.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let mut script = String::new();
     let mut is_import = false;
@@ -64,12 +65,12 @@ pub fn file(snapshot: &Snapshot) -> String {
     page(snapshot, Source::File)
 }
 
-/// The page of a server, which tells it what changes.
+/// The page of a server. The server tells the page what changes.
 pub fn served(snapshot: &Snapshot) -> String {
     page(snapshot, Source::Server)
 }
 
-/// True if a file begins as a page.
+/// True if a file begins like a page.
 pub fn is_page(beginning: &[u8]) -> bool {
     beginning.starts_with(MARK.as_bytes())
 }
@@ -92,7 +93,8 @@ fn page(snapshot: &Snapshot, source: Source) -> String {
     )
 }
 
-/// The policy of the served page: only its own style and script, and what it asks of its server.
+/// The policy of the served page: it allows only the page's own style and script, and what the page asks of
+/// its server.
 pub fn served_policy() -> String {
     format!("{}; frame-ancestors 'none'", policy(Source::Server))
 }

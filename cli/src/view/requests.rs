@@ -1,22 +1,22 @@
-//! The requests in the page. Neighbours are taken together where there are too many to be told apart.
+//! The requests in the page. If there are too many to be distinguished, neighbouring requests are grouped.
 
 use callstack_core::frame::{ModelUsage, TimedRequest};
 use serde::Serialize;
 
 use super::texts::cut;
 
-/// The largest number of groups, and the most bytes of all groups.
+/// The largest number of groups, and the largest number of bytes of all groups.
 const MOST_GROUPS: usize = 20_000;
 const MOST_BYTES: usize = 1_500_000;
-/// The largest number of models that the page names. All further ones share the name behind the last.
+/// The largest number of models that the page names. All further models share the name after the last one.
 const MOST_MODELS: usize = 200;
 const OTHER_MODELS: &str = "other models";
-/// The most bytes of the name of a model in JSON.
+/// The largest number of bytes of the name of a model in JSON.
 const MODEL_BYTES: usize = 100;
 
 /// Requests in groups of equal size, in the order of their ends.
 pub struct Groups {
-    /// Number of requests in a group, except the last one: a power of two, so that it changes seldom.
+    /// Number of requests in a group, except in the last group: a power of two, so that it seldom changes.
     pub size: usize,
     /// Each group as JSON, see [`Group`].
     pub groups: Vec<String>,
@@ -70,13 +70,13 @@ fn group(requests: &[TimedRequest], origin: u64, models: &mut Vec<String>) -> St
     serde_json::to_string(&group).unwrap_or_default()
 }
 
-/// The value that all of these are. `None` if they differ.
+/// The value that all of these have. `None` if they differ.
 fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }
 
-/// The place of a model in the list of names, to which it is added.
+/// The place of a model in the list of names. The model is added to the list if it is missing.
 fn place_of(model: &str, models: &mut Vec<String>) -> usize {
     let line = callstack_core::text::one_line(model);
     let name = cut(&line, MODEL_BYTES).0;

@@ -1,5 +1,5 @@
-//! The server of `callstack view --serve`: the page, and its changes as server-sent events, for readers on this machine
-//! who know the token. Each connection has a thread of its own and one request.
+//! The server of `callstack view --serve`: the page, and its changes as server-sent events, for readers on
+//! this machine that know the token. Each connection has a thread of its own and one request.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -16,28 +16,29 @@ use super::snapshot::Snapshot;
 use crate::failure::Failure;
 use crate::token::Token;
 
-/// The most connections at a time. Further ones are closed.
+/// The maximum number of connections at a time. Further ones are closed.
 const MOST_CONNECTIONS: usize = 256;
-/// The most bytes and lines of the head of a request, and the time for it.
+/// The maximum number of bytes and lines of the head of a request, and the time for it.
 const MOST_HEAD: usize = 8 << 10;
 const MOST_LINES: usize = 64;
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// The time after which a reader who takes nothing is given up.
+/// The time after which a reader that takes nothing is given up.
 const WRITE_TIME: Duration = Duration::from_secs(10);
-/// The pause after which a reader without news gets an empty line: so it is noticed that the reader has gone.
+/// The pause after which a reader without news gets an empty line: this shows if the reader has gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// The stack of a thread. The texts are on the heap.
 const THREAD_STACK: usize = 128 << 10;
 /// The time in which readers are told that the server ends.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// A running server. When it is dropped its readers are told that it ends; the port is freed with the end of the program.
+/// A running server. When it is dropped, its readers are told that it ends; the port is freed when the
+/// program ends.
 pub struct Server {
     live: Arc<Live>,
     connections: Arc<AtomicUsize>,
 }
 
-/// Where a server is found.
+/// The address of a server.
 #[derive(Clone)]
 pub struct Address {
     port: u16,
@@ -48,7 +49,7 @@ pub struct Address {
 #[derive(Debug, PartialEq)]
 enum Asked {
     Page,
-    /// With the revision that the reader knows.
+    /// Contains the revision that the reader knows.
     Events(Option<u64>),
 }
 
@@ -85,7 +86,7 @@ impl Server {
         Ok((server, address))
     }
 
-    /// True if somebody is connected.
+    /// True if a reader is connected.
     pub fn has_readers(&self) -> bool {
         self.connections.load(Ordering::Acquire) > 0
     }
@@ -121,7 +122,7 @@ impl Address {
     fn check(&self, request: &Request<'_, '_>) -> Result<Allowed, Refusal> {
         let header = |name: &str| {
             let mut found = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-            // A header twice is an attempt to be read differently by different programs.
+            // If a header occurs twice, this is an attempt to be read differently by different programs.
             match (found.next(), found.next()) {
                 (Some(header), None) => std::str::from_utf8(header.value).map(Some).map_err(|_| Refusal::Malformed),
                 (None, _) => Ok(None),
@@ -157,7 +158,7 @@ impl Address {
 
 fn accept(stream: io::Result<TcpStream>, address: &Address, live: &Arc<Live>, connections: &Arc<AtomicUsize>) {
     let Ok(stream) = stream else {
-        // For example too many open files: without a pause the loop would use a whole core.
+        // The reason can be too many open files. Without a pause the loop would use a whole core.
         return thread::sleep(Duration::from_millis(50));
     };
     let connection = Connection(connections.clone());
@@ -168,7 +169,7 @@ fn accept(stream: io::Result<TcpStream>, address: &Address, live: &Arc<Live>, co
     // Without a thread the stream is closed.
     let _ = thread::Builder::new().stack_size(THREAD_STACK).spawn(move || {
         let _connection = connection;
-        // A failure is that of the reader, who has gone.
+        // If this fails, the reader has gone.
         let _ = answer(stream, &address, &live);
     });
 }
@@ -205,7 +206,8 @@ fn answer(mut stream: TcpStream, address: &Address, live: &Live) -> io::Result<(
     finish(&stream)
 }
 
-/// Ends the answer, and takes what the reader has still sent: closing earlier could lose the answer.
+/// Ends the answer, and reads what the reader still sends: if the connection were closed earlier, the answer
+/// could be lost.
 fn finish(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(500)))?;

@@ -13,17 +13,19 @@ use super::requests::Groups;
 use super::texts::{Limits, NamedText, ShownTexts, Sizes, cut};
 use crate::chart::{Bar, Chart, ChartFrame};
 
-/// The most bytes of all frames and requests, if no more than their numbers and the beginnings of titles need it.
+/// The maximum number of bytes of all frames and requests, unless their numbers and the beginnings of titles
+/// alone need more.
 const MOST_BYTES: usize = 4_700_000;
 /// Number of frames in the list of the costliest ones.
 const COSTLIEST: usize = 10;
-/// The most bytes of the limits of a frame, in JSON.
+/// The maximum number of bytes of the limits of a frame, in JSON.
 const LONGEST_LIMITS: usize = 400;
 
 /// A stack at one revision.
 pub struct Snapshot {
     pub revision: u64,
-    /// The time with which the chart begins, in milliseconds since the Unix epoch. All others are relative to it.
+    /// The time at which the chart begins, in milliseconds since the Unix epoch. All other times are relative
+    /// to it.
     origin: u64,
     /// The end of the chart.
     to: u64,
@@ -46,7 +48,8 @@ pub struct Snapshot {
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
     revision: u64,
-    /// True: these are all frames. False: those that have changed, to be merged with the others.
+    /// True: these are all frames. False: these are the frames that have changed, to be merged with the
+    /// others.
     is_whole: bool,
     origin: u64,
     to: u64,
@@ -58,16 +61,16 @@ struct Data<'a> {
     models: &'a [String],
     /// Number of requests in a group.
     group_size: usize,
-    /// The place of the first of `requests` among all groups. Those behind it are replaced.
+    /// The place of the first of `requests` among all groups. The groups from there on are replaced.
     requests_from: usize,
 }
 
-/// The numbers of a frame. The names are short because there can be thousands.
+/// The numbers of a frame. The names are short because there can be thousands of frames.
 #[derive(Serialize)]
 struct FrameNumbers {
     /// The number of its handle.
     n: u32,
-    /// That of its parent.
+    /// The number of its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     p: Option<u32>,
     /// Its children, if their order is not that of their numbers.
@@ -75,10 +78,11 @@ struct FrameNumbers {
     ch: Vec<u32>,
     /// Its status.
     s: &'static str,
-    /// Beginning, end and row of its bar. No end: it has not ended, and lasts until the end of the chart.
+    /// Beginning, end and row of its bar. No end: the frame has not ended, and the bar lasts until the end of
+    /// the chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<(u64, Option<u64>, usize)>,
-    /// The sum of the times in which it was blocked and which are over.
+    /// The sum of the times in which it was blocked, without a time that is not over.
     #[serde(skip_serializing_if = "is_zero")]
     w: u64,
     /// Its own requests.
@@ -87,7 +91,7 @@ struct FrameNumbers {
     /// The requests of the frame and of everything below it, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<Sums>,
-    /// What the frame and everything below it have cost, by what hosts tell, in millionths of a US dollar.
+    /// What the frame and everything below it have cost, as hosts tell it, in millionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     c: u64,
     /// Its limits, in words.
@@ -109,13 +113,13 @@ struct FrameParts {
     /// The newest times in which it was blocked. No end: it is blocked now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     k: Vec<(u64, Option<u64>)>,
-    /// Number of older ones, which are left out.
+    /// Number of older times, which are left out.
     #[serde(skip_serializing_if = "is_zero")]
     ko: u64,
     /// Its dependencies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     d: Vec<u32>,
-    /// Number of further ones, which are left out.
+    /// Number of further dependencies, which are left out.
     #[serde(rename = "do", skip_serializing_if = "is_zero")]
     further: u64,
     /// Its texts.
@@ -126,13 +130,13 @@ struct FrameParts {
     z: bool,
 }
 
-/// Requests, failed, tokens, prompt, uncached, cached, written, output, reasoning; and with prices the cost that is known,
-/// and whether that is all.
+/// Requests, failed, tokens, prompt, uncached, cached, written, output, reasoning; and with prices the cost
+/// that is known, and whether that is the whole cost.
 #[derive(Serialize)]
 struct Sums(u64, u64, u64, u64, u64, u64, u64, u64, u64, Option<f64>, bool);
 
 impl Snapshot {
-    /// `timeline`: that of the stack, up to its revision.
+    /// `timeline`: the timeline of the stack, up to its revision.
     ///
     /// # Errors
     /// If a frame cannot be read.
@@ -332,7 +336,8 @@ fn json(data: &impl Serialize) -> String {
     serde_json::to_string(data).unwrap_or_default()
 }
 
-/// JSON that can stand in a `script` element and on a line: nothing in it can end either, and no terminal obeys it.
+/// JSON that can be in a `script` element and on one line: nothing in it can end either of them, and no
+/// terminal obeys it.
 fn escaped(json: &str) -> String {
     escape_hidden(json).replace('<', "\\u003c")
 }

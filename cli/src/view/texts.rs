@@ -1,4 +1,4 @@
-//! The texts of frames in the page, cut so that the pages of large stacks stay small.
+//! The texts of frames in the page. They are cut so that the pages of large stacks stay small.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::conversations::Said;
 
-/// The room of one frame, the largest first. The page takes the first with which all frames have room, or the last. There are
-/// few, so that a frame more seldom changes all others.
+/// The room of one frame, the largest first. The page uses the first one with which all frames have room, or
+/// the last one. There are only a few, so that a new frame seldom changes all others.
 const LIMITS: [Limits; 13] = [
     limits(400, 1 << 16, 32),
     limits(400, 1 << 15, 32),
@@ -25,7 +25,8 @@ const LIMITS: [Limits; 13] = [
     limits(50, 1 << 5, 1),
     limits(50, 0, 0),
 ];
-/// The most bytes of a blocked time together with a dependency, of the signs around a text, and of the names of all parts.
+/// The maximum number of bytes of a blocked time together with a dependency, of the signs around a text, and
+/// of the names of all parts.
 const ENTRY_BYTES: usize = 40;
 const AROUND_TEXT: usize = "[\"\",\"\"],".len();
 const NAMES_BYTES: usize = r#""t":"","k":[],"ko":99999,"d":[],"do":99999,"x":[],"z":true,"#.len();
@@ -79,7 +80,7 @@ impl Sizes {
 }
 
 impl Limits {
-    /// The limits for frames of these sizes, which have this room together.
+    /// The limits for frames of these sizes, if this is the room for all of them together.
     pub fn of(sizes: &[Sizes], room: usize) -> Self {
         let fits = |limits: &&Limits| sizes.iter().map(|sizes| sizes.within(limits)).sum::<usize>() <= room;
         let [.., smallest] = LIMITS;
@@ -99,7 +100,7 @@ impl Limits {
                 is_cut = true;
                 break;
             };
-            // Before the text is made visible, which could copy megabytes.
+            // This is done before the text is made visible, because that could copy megabytes.
             let (beginning, is_long) = cut(text, room);
             let shown = lines(beginning).map(visible).collect::<Vec<Cow<'_, str>>>().join("\n");
             let (shown, is_longer) = cut(&shown, room);
@@ -139,7 +140,7 @@ fn named(frame: &Frame) -> impl Iterator<Item = (&'static str, &str)> {
     all.filter(|(_, text)| !text.trim().is_empty())
 }
 
-/// What was said in a frame, behind all else.
+/// What was said in a frame, after everything else.
 fn spoken(said: &[Said]) -> impl Iterator<Item = (&'static str, &str)> {
     said.iter().map(|(author, text)| (*author, text.as_str()))
 }
@@ -148,7 +149,7 @@ fn asked(question: &Question) -> &'static str {
     if question.interruption { "Interrupted" } else { "Question" }
 }
 
-/// The size of a text in JSON, without its quotes. Counted up to a limit.
+/// The size of a text in JSON, without its quotes. It is counted up to a limit.
 fn size(text: &str, limit: usize) -> usize {
     let mut size = 0;
     for character in text.chars() {
@@ -160,7 +161,8 @@ fn size(text: &str, limit: usize) -> usize {
     size.min(limit)
 }
 
-/// The beginning of a text that has at most this many bytes in JSON, and true if that is not all of it.
+/// The beginning of a text that has at most this number of bytes in JSON, and true if that is not the whole
+/// text.
 pub fn cut(text: &str, room: usize) -> (&str, bool) {
     let mut taken = 0;
     for (place, character) in text.char_indices() {
@@ -177,7 +179,7 @@ fn width(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' => 2,
         '<' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1F}' => 6,
-        // The sign that stands for what cannot be seen is longer than some of it.
+        // The replacement of a hidden character is longer than some of these characters.
         '\u{7F}'..='\u{AD}' | '\u{61C}' => 3,
         other => other.len_utf8(),
     }

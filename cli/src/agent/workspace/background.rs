@@ -1,4 +1,5 @@
-//! Background commands: they run until they end by themselves, are ended by a tool call, or the agent's process ends.
+//! Background commands: they run until they end, until a tool call ends them, or until the agent's process
+//! ends.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use super::group::{Group, said, with_last_line};
 use super::output::Output;
 use crate::run_lock::BackgroundCommand;
 
-/// Time that a command has to end after it is asked to. Then it is killed.
+/// Time that a command has to end after it is asked to end. Then it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time for which the start of a command is observed, so that the model learns at once that it has failed.
 const OBSERVED: Duration = Duration::from_secs(1);
@@ -49,7 +50,7 @@ struct State {
 #[derive(Default)]
 struct Seen {
     output: Output,
-    /// How the command has ended, and after which time.
+    /// How the command has ended, and after how much time.
     end: Option<(String, Duration)>,
 }
 

@@ -11,7 +11,8 @@ use super::output::Output;
 
 /// Maximum wait for the rest of the output of a command that has ended.
 pub(super) const DRAIN: Duration = Duration::from_millis(500);
-/// Longest time limit that a model can give, in seconds, unless the user gives a longer one for all commands.
+/// Longest time limit that a model can give, in seconds, unless the person gives a longer one for all
+/// commands.
 const LONGEST: u64 = 3_600;
 /// Parts of the names of environment variables that contain secrets.
 const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];

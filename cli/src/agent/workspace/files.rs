@@ -55,7 +55,7 @@ impl Workspace {
         written().map_err(|error| problem(path, &error))?;
         let (lines, characters) = (content.lines().count(), content.chars().count());
         let answer = format!("Wrote {path}: {lines} lines, {characters} characters.");
-        // One name for each file, in whatever way its path was written.
+        // Each file has one name, no matter how its path was written.
         let real = self.real(&place).unwrap_or_else(|_| normal(&place));
         Ok(Done { answer, written: Some(real.to_string_lossy().into_owned()) })
     }

@@ -19,7 +19,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Starts a shell command in a folder, with these environment variables alone.
+    /// Starts a shell command in a folder, with only these environment variables.
     pub(super) fn start(command: &str, folder: &Path, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let mut processes = ProcessGroup::new()?;

@@ -180,8 +180,9 @@ impl Workspace {
         Ok(Self { path, folder, private, environment, time_limit, background: Background::default() })
     }
 
-    /// Describes the tools in the system prompt. If files that are written become artifacts of their frames, it says so; unless the prompt is
-    /// to be short, it has examples of good and bad briefings and results, and a run step by step.
+    /// Describes the tools in the system prompt. If files that are written become artifacts of their frames,
+    /// the text says so. Unless the prompt is to be short, the text has examples of good and bad briefings
+    /// and results, and a run step by step.
     pub fn description(settings: &RunSettings) -> String {
         let mut text = include_str!("description.md").to_owned();
         if settings.shared_results {

@@ -35,7 +35,7 @@ pub struct ImportedSession {
     requests: usize,
     /// Number of new entries of logs.
     entries: usize,
-    /// Frames that somebody has gone on with in the stack: they stay as they are there.
+    /// Frames on which work has continued in the stack: they stay as they are there.
     kept: Vec<Handle>,
     /// Frames in which the session has ended in the middle.
     interrupted: Vec<Handle>,
@@ -52,7 +52,7 @@ pub fn import(files: &SessionFiles, folder: &StackFolder) -> Result<ImportedSess
     folder.change(true, |stack| {
         let taken = stack.take_over(&session)?;
         let entries = match append(stack, &session, &taken, &entries) {
-            // A trial, before a stack is made.
+            // This is a trial, before a stack is made.
             Err(Error::InMemory { .. }) => 0,
             added => added?,
         };

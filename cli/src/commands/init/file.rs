@@ -25,7 +25,7 @@ impl SettingsFile {
     /// Reads the file; empty if it is missing. `is_anywhere`: links may lead out of the working folder.
     ///
     /// # Errors
-    /// If it is no regular file, too large, no text, or if a link leads out of the working folder.
+    /// If it is not a regular file, too large, not a text, or if a link leads out of the working folder.
     pub fn read(path: &Path, is_anywhere: bool) -> Result<Self, Failure> {
         if !is_anywhere {
             check_place(path)?;
@@ -56,7 +56,8 @@ impl SettingsFile {
         without_mark(&self.content)
     }
 
-    /// Writes another text, and makes the folder if it is missing. The mark stays, and each line that is not changed keeps its end.
+    /// Writes another text, and makes the folder if it is missing. The mark stays, and each line that is not
+    /// changed keeps its line ending.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -74,8 +75,8 @@ impl SettingsFile {
     }
 }
 
-/// Refuses a link that leads out of the working folder: in a project of a stranger it can lead to settings that hold for everything that
-/// the person does.
+/// Refuses a link that leads out of the working folder: in a project of a stranger the link can lead to
+/// settings that apply to everything that the person does.
 fn check_place(path: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::of_file("read", path.display(), &error);
     let here = fs::canonicalize(".").map_err(failed)?;
@@ -97,7 +98,8 @@ fn check_place(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A text whose lines end as those of another one where they are the same, and as most of the other lines where they are new.
+/// The text `after`, with changed line endings. A line that is also in `before` has the line ending from
+/// there. A new line has the line ending that most lines of `before` have.
 fn with_ends_of(before: &str, after: &str) -> String {
     let [before, after] = [before, after].map(|text| text.split_inclusive('\n').map(split_end).collect::<Vec<_>>());
     let long = before.iter().filter(|(_, end)| *end == "\r\n").count();
@@ -106,7 +108,7 @@ fn with_ends_of(before: &str, after: &str) -> String {
     for part in capture_diff_slices_by_key(Algorithm::Myers, &before, &after, |(content, _)| *content) {
         if let DiffOp::Equal { old_index, new_index, len } = part {
             for ((_, known), end) in before[old_index..][..len].iter().zip(&mut ends[new_index..]) {
-                // The last line may have had none, and is followed by others now.
+                // The last line may have had no line ending, and other lines follow it now.
                 *end = if known.is_empty() { usual } else { known };
             }
         }
@@ -115,7 +117,7 @@ fn with_ends_of(before: &str, after: &str) -> String {
     lines.flat_map(|((content, own), end)| [*content, if own.is_empty() { "" } else { end }]).collect()
 }
 
-/// A line and its end, which the last one may lack.
+/// A line and its line ending, which the last line may lack.
 fn split_end(line: &str) -> (&str, &str) {
     let content = line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line);
     line.split_at(content.len())
@@ -146,7 +148,7 @@ mod tests {
         let before = "begin\nold\nkept\r\n\nkept too\r\nold too\nend\n";
         let after = "begin\nnew\nnewer\nkept\n\nkept too\nnew too\nend\n";
         assert_eq!(with_ends_of(before, after), "begin\nnew\nnewer\nkept\r\n\nkept too\r\nnew too\nend\n");
-        // A line that is found again further on does not keep those before it from being found.
+        // A line that is found again later does not keep the lines before it from being found.
         let before = "a\n}\nb\r\nc\r\n}\r\nd\n";
         assert_eq!(with_ends_of(before, "A\nb\nc\n}\nD\n"), "A\nb\r\nc\r\n}\r\nD\n");
     }

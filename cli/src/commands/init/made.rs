@@ -1,5 +1,6 @@
-//! What `init` has made in a file with settings: a mark in the file names it, so that `--undo` takes back nothing that was there before.
-//! The mark is a variable of the environment, because hosts accept any of these in their settings.
+//! What `init` has made in a file with settings: a mark in the file names it, so that `--undo` takes back
+//! nothing that was there before. The mark is a variable of the environment, because hosts accept any such
+//! variable in their settings.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ impl Made {
         Self(words.map(str::to_owned).collect())
     }
 
-    /// The mark. `None`: there was everything but the entry.
+    /// The mark. `None`: everything but the entry was there before.
     pub fn mark(&self) -> Option<Value> {
         let words: Vec<&str> = self.0.iter().map(String::as_str).collect();
         (!words.is_empty()).then(|| json!(words.join(" ")))
@@ -65,7 +66,8 @@ impl Made {
         Ok(())
     }
 
-    /// Takes a word out of a list if it was put there, and the list with what is around it if they were made for it.
+    /// Takes a word out of a list if it was put there. Also removes the list with what is around it, if these
+    /// were made for the word.
     ///
     /// # Errors
     /// As [`Made::remove_bare`].
@@ -90,7 +92,7 @@ impl Made {
     }
 }
 
-/// Where the mark is in the settings of the person that are no entry.
+/// Where the mark is in the settings of the person that are not an entry.
 pub const PLACE: Keys<'static> = ["env", MARK];
 
 impl Host {
@@ -112,7 +114,8 @@ impl Host {
         entry
     }
 
-    /// An entry without its mark. Without other variables, an entry has none, unless it has that key `anyway`.
+    /// An entry without its mark. If there are no other variables, the entry has no key for variables, unless
+    /// it has that key `anyway`.
     pub fn without_mark(self, mut entry: Value, anyway: bool) -> Value {
         let Some(variables) = entry.get_mut(self.variables()).and_then(Value::as_object_mut) else { return entry };
         if variables.shift_remove(MARK).is_some()

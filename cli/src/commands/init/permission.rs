@@ -1,4 +1,5 @@
-//! What a host asks before an agent calls the tools of the stack, and the settings by which it does not.
+//! What a host asks before an agent calls the tools of the stack, and the settings that make the host not
+//! ask.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ impl Host {
         }
     }
 
-    /// The same in a list of the host's settings, which is in another file than the entry.
+    /// The same in a list of the host's settings. The list is in another file than the entry.
     pub fn allowed(self) -> Option<Word> {
         (self == Self::Claude).then(|| Word {
             path: ".claude/settings.local.json".into(),
@@ -35,8 +36,8 @@ impl Host {
         })
     }
 
-    /// The list in the file of the entry that has to name the server in any case. Newer models of Codex would otherwise call these tools from
-    /// programs that they write.
+    /// The list in the file of the entry that has to name the server in any case. Without it, newer models of
+    /// Codex would call these tools from programs that they write.
     pub fn listed(self) -> Option<(&'static [&'static str], String)> {
         let keys: &[&str] = &["features", "code_mode", "direct_only_tool_namespaces"];
         (self == Self::Codex).then(|| (keys, format!("mcp__{SERVER}")))
@@ -48,7 +49,8 @@ impl Host {
     }
 }
 
-/// Asks the person in a terminal whether the tools may be called without a question. Nobody is asked elsewhere.
+/// Asks the person in a terminal whether the tools may be called without a question. Without a terminal it
+/// does not ask.
 pub fn asks(host: Host) -> bool {
     if !host.can_allow() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;

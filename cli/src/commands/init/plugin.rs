@@ -1,5 +1,5 @@
-//! Whether a host has its package of callstack already: its settings say it, or its folder of extensions. With both, an agent would have
-//! everything twice.
+//! Whether a host has its package of callstack already: its settings or its folder of extensions say so. With
+//! both the package and the entry, an agent would have everything twice.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::host_files::HostFiles;
 /// The name of the package in every host, before the name of the marketplace from which it comes.
 const PACKAGE: &str = "callstack";
 
-/// True if the package is installed and not switched off. What cannot be read says nothing.
+/// True if the package is installed and not switched off. A file that cannot be read is ignored.
 pub fn is_installed(host: Host) -> bool {
     match host {
         Host::Claude => {
@@ -47,7 +47,7 @@ fn of_person(host: HostFiles, name: &str) -> PathBuf {
     host.folder().unwrap_or_default().join(name)
 }
 
-/// The text of a file; empty if it cannot be read, or is no regular file: a pipe would be waited for.
+/// The text of a file; empty if it cannot be read, or is not a regular file: reading a pipe would wait.
 fn text(path: &Path) -> String {
     SettingsFile::read(path, true).map_or_else(|_| String::new(), |file| file.text().to_owned())
 }

@@ -177,7 +177,7 @@ fn input(value: &Value) -> CstInputValue {
 struct Found {
     whole: Range<usize>,
     value: Range<usize>,
-    /// The comma behind it, and the one before it.
+    /// The comma after it, and the comma before it.
     commas: [Option<usize>; 2],
 }
 
@@ -201,7 +201,7 @@ fn property(text: &str, path: &[&str]) -> Option<Found> {
     })
 }
 
-/// The place of the comma that comes next, behind blanks and comments.
+/// The place of the comma that comes next, after blanks and comments.
 fn comma_after(text: &str, from: usize) -> Option<usize> {
     let mut rest = text.get(from..)?;
     loop {
@@ -216,7 +216,7 @@ fn comma_after(text: &str, from: usize) -> Option<usize> {
 
 /// A text without a property and its comma. Its line goes too, if nothing else is there; comments stay.
 fn without(text: &str, found: &Found) -> String {
-    // Of the last property it is the comma before, which would be one too many.
+    // For the last property it is the comma before it, which would be one too many.
     let comma = found.commas.iter().flatten().next().copied();
     let is_kept = |place: usize| !found.whole.contains(&place) && Some(place) != comma;
     let mut kept = String::with_capacity(text.len());
@@ -371,7 +371,7 @@ fn without_lines(text: &str, [section, key]: Keys<'_>) -> Vec<String> {
         if code(line) == header {
             let body = &lines[number + 1..];
             let length = body.iter().position(|line| line.trim_start().starts_with('[')).unwrap_or(body.len());
-            // Comments behind the last key belong to what comes next.
+            // Comments after the last key belong to what comes next.
             let last = body[..length].iter().rposition(|line| !code(line).is_empty()).map_or(0, |last| last + 1);
             let is_apart = number > 0 && lines[number - 1].trim().is_empty();
             found.push(joined(number - usize::from(is_apart), number + 1 + last));
@@ -404,7 +404,7 @@ fn keep_comments(document: &mut DocumentMut, removed: Option<&Item>) {
     }
 }
 
-/// The first table with a header of its own behind a place in the document.
+/// The first table with a header of its own after a place in the document.
 fn next_table(table: &mut Table, place: Option<isize>) -> Option<&mut Table> {
     let tables = table.iter_mut().flat_map(|(_, item)| match item {
         Item::Table(table) => vec![table],

@@ -1,4 +1,4 @@
-//! What the end of a command says of its frame: its exit status, and what it has written.
+//! What the end of a command says about its frame: its exit status, and what it has written.
 
 use std::process::ExitStatus;
 
@@ -8,7 +8,7 @@ use super::process::Written;
 
 /// The exit status of a command that cannot be carried out now (EX_TEMPFAIL of sysexits.h).
 const LATER: i32 = 75;
-/// The exit status of a command that may not go on by itself (EX_NOPERM of sysexits.h).
+/// The exit status of a command that may not continue on its own (EX_NOPERM of sysexits.h).
 const BLOCKED: i32 = 77;
 /// Results with more characters get their last paragraph as their compacted form.
 const COMPACT: usize = 1_000;
@@ -23,7 +23,8 @@ pub(super) fn finish(status: ExitStatus, written: &Written) -> Finish {
     }
 }
 
-/// The results of a completed frame: all that the command has written. Of long ones the last paragraph is for prompts.
+/// The results of a completed frame: all that the command has written. The last paragraph of long results is
+/// for prompts.
 pub(super) fn results(written: &Written) -> Results {
     match written.output.as_str() {
         "" => Results::new("The command has ended without output."),
@@ -39,7 +40,8 @@ fn last_paragraph(text: &str) -> &str {
     &paragraph[start..]
 }
 
-/// The question of a command that needs a person: the last paragraph of what it has written. All of it are the results so far.
+/// The question of a command that needs a person: the last paragraph of what it has written. All that it has
+/// written is the results so far.
 fn asks(written: &Written) -> Finish {
     let said = [&written.output, &written.errors].into_iter().find(|text| !text.is_empty());
     let question =
@@ -48,7 +50,7 @@ fn asks(written: &Written) -> Finish {
     Finish::Asks { question, results: has_more.then(|| results(written)) }
 }
 
-/// Why the command has failed: how it has ended, and the end of what it has said.
+/// Why the command has failed: how it has ended, and the end of what it has written.
 fn failure(status: ExitStatus, written: &Written) -> Results {
     let said = [&written.errors, &written.output].into_iter().find(|text| !text.is_empty());
     let said = said.map_or(String::new(), |said| format!(": {}", said.trim_end()));

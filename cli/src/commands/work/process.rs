@@ -15,16 +15,17 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use crate::process_group::ProcessGroup;
 
-/// Of a longer output the end is kept, in bytes.
+/// If the output is longer than this, only its end of this size is kept, in bytes.
 const KEPT_OUTPUT: u64 = 32_768;
-/// Of what the command has written to its standard error the end is kept, in bytes.
+/// Size of the end of the standard error that is kept, in bytes.
 const KEPT_ERRORS: usize = 4_096;
 /// How long a command that is stopped may tidy up.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the rest of the standard error is waited for: a process that has left the group can hold it open.
+/// How long to wait for the rest of the standard error: a process that has left the group can hold it open.
 const REST: Duration = Duration::from_secs(1);
 
-/// A running command. When it is dropped, it is killed, and so is everything that it has started in its process group.
+/// A running command. When this is dropped, the command and everything that it has started in its process
+/// group are killed.
 pub struct Process {
     child: Child,
     #[cfg(unix)]
@@ -36,9 +37,9 @@ pub struct Process {
 /// Why a command was not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// It cannot be started with what it is given for this frame: the system takes no such environment.
+    /// It cannot be started with what it gets for this frame: the system does not accept such an environment.
     Frame(io::Error),
-    /// This machine cannot start it now, whatever the frame is.
+    /// This machine cannot start it now, no matter which frame it is.
     Machine(io::Error),
 }
 
@@ -49,7 +50,7 @@ impl From<io::Error> for NotStarted {
 }
 
 impl NotStarted {
-    /// The reason for an error of the system when it was to start the program.
+    /// The reason for an error of the system that occurred when the program was to be started.
     fn of(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ArgumentListTooLong | io::ErrorKind::InvalidInput => Self::Frame(error),
@@ -72,7 +73,7 @@ pub struct Written {
 /// If the system would not find it.
 pub fn check(command: &[OsString]) -> io::Result<()> {
     let Some(program) = command.first().map(Path::new).filter(|_| cfg!(unix)) else { return Ok(()) };
-    // As the system does: a name without a folder is looked up.
+    // As the system does it: a name without a folder is looked up.
     let is_there = match (program.as_os_str().as_encoded_bytes().contains(&b'/'), env::var_os("PATH")) {
         (true, _) => is_program(program),
         (false, Some(folders)) => env::split_paths(&folders).any(|folder| is_program(&folder.join(program))),
@@ -99,14 +100,14 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl Process {
-    /// Starts a command with this text as its standard input, and these variables beside its environment. What it writes to its
-    /// standard error is passed on.
+    /// Starts a command with this text as its standard input, and these variables in addition to its
+    /// environment. What it writes to its standard error is passed on.
     ///
     /// # Errors
     /// If it cannot be started, or its files cannot be made.
     pub fn start(command: &[OsString], input: &str, variables: &[(&str, OsString)]) -> Result<Self, NotStarted> {
         let (program, arguments) = command.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // Files never fill up as pipes do, so nobody has to write and read while the command runs.
+        // Files never fill up as pipes do, so no thread has to write and read while the command runs.
         let (mut from, output) = (tempfile::tempfile()?, tempfile::tempfile()?);
         from.write_all(input.as_bytes())?;
         from.rewind()?;
@@ -137,7 +138,7 @@ impl Process {
     /// How the command has ended; `None` while it runs.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
@@ -150,12 +151,13 @@ impl Process {
         while Instant::now() < end && matches!(self.ended(), Ok(None)) {
             thread::sleep(Duration::from_millis(20));
         }
-        // What it has started may tidy up as well: as a rule it holds the standard error.
+        // What the command has started may tidy up as well: usually it holds the standard error.
         self.errors.wait(end.saturating_duration_since(Instant::now()));
     }
 
-    /// The output of the command, after its end. Processes of its group that still run are killed. `lease`: the time that the frame stays
-    /// with this worker, of which the wait for the end of the standard error takes a small part.
+    /// The output of the command, after its end. Processes of its group that still run are killed. `lease`:
+    /// the time that the frame stays with this worker. The wait for the end of the standard error takes a
+    /// small part of this time.
     ///
     /// # Errors
     /// If its output cannot be read.
@@ -206,9 +208,9 @@ impl Errors {
         Self { kept, is_open }
     }
 
-    /// Waits until nobody can write any more.
+    /// Waits until no process can write any more.
     fn wait(&self, limit: Duration) {
-        // Nothing is ever sent: the end is that the sender has gone.
+        // Nothing is ever sent. The end is known when the sender has gone.
         let _: Result<(), RecvTimeoutError> = self.is_open.recv_timeout(limit);
     }
 
@@ -224,7 +226,7 @@ impl Errors {
 fn pass_on(mut errors: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: Sender<()>) {
     let mut buffer = [0; 1 << 12];
     while let Ok(count @ 1..) = errors.read(&mut buffer) {
-        // Fails only if nobody reads it.
+        // Fails only if no process reads it.
         let _ = io::stderr().write_all(&buffer[..count]);
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(&buffer[..count]);

@@ -1,4 +1,4 @@
-//! What a worker tells at its end: what it has done, what is left, and what a person can do about it.
+//! What a worker says at its end: what it has done, what is left, and what a person can do about it.
 
 use std::io;
 
@@ -28,12 +28,12 @@ pub struct Worked {
     pub(super) later: usize,
     /// Number of times that a command could not be started, and its frame was not blocked for it.
     pub(super) not_started: usize,
-    /// Number of times that a frame was taken from this worker, stopped, begun anew or invalidated.
+    /// Number of times that a frame was taken from this worker, stopped, retried or invalidated.
     pub(super) lost: usize,
     /// The frames that are left.
     pub(super) left: WorkLeft,
-    /// The frames that have ended, and keep the work from being whole: failed roots and failed parts of what is unfinished, invalidated
-    /// frames that others need, and ended ones above planned frames.
+    /// The frames that have ended, and keep the work from being complete: failed roots and failed parts of
+    /// what is unfinished, invalidated frames that others need, and ended frames above planned frames.
     pub(super) in_the_way: Vec<Handle>,
     /// The planned frames on which a person or a host works now.
     pub(super) by_hand: Vec<Handle>,
@@ -52,12 +52,12 @@ pub(super) struct Steps {
     pub(super) completed: Option<Handle>,
     /// True if a blocked frame waits for an answer.
     pub(super) asks: bool,
-    /// The first blocked frame that is answered, and with which no worker goes on.
+    /// The first blocked frame that is answered and that no worker resumes.
     pub(super) answered: Option<Handle>,
 }
 
 impl Worked {
-    /// Counts how the work on a frame has ended. False: the user has interrupted the program.
+    /// Counts how the work on a frame has ended. False: a person has interrupted the program.
     pub(super) fn count(&mut self, outcome: &Outcome) -> bool {
         *match outcome {
             Outcome::Ended(PopStatus::Completed) => &mut self.completed,
@@ -81,8 +81,8 @@ impl Worked {
         self.lost += other.lost;
     }
 
-    /// True if frames are left and none of them can begin: they wait for frames that are blocked, that persons or hosts have or are
-    /// assigned to, or that have ended without completion.
+    /// True if frames are left and none of them can begin: they wait for frames that are blocked, that
+    /// persons or hosts have or are assigned to, or that have ended without completion.
     pub(super) fn is_stuck(&self) -> bool {
         let WorkLeft { free, held, later, waiting, blocked, assigned, .. } = self.left;
         let is_left = blocked + waiting + assigned + self.by_hand.len() + self.in_the_way.len() > 0;

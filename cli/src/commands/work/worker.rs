@@ -23,9 +23,9 @@ use crate::output::{Medium, Page};
 
 /// How often the stack is looked at while nothing can be hold: soon after a change, and then more seldom.
 pub(super) const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-/// How often the frame of a running command is looked at: somebody may have stopped it.
+/// How often the frame of a running command is looked at: a person may have stopped it.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How long a command may run on after its frame has ended: it can have ended the frame itself.
+/// How long a command may continue to run after its frame has ended: it can have ended the frame itself.
 const TIDYING: Duration = Duration::from_secs(5);
 /// How often the running command is looked at: soon after its start, and then more seldom.
 const CHECKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
@@ -38,16 +38,16 @@ pub(super) enum Outcome {
     Ended(PopStatus),
     /// The frame waits for another try.
     Later,
-    /// The command could not be started on this frame. The frame waits until its lease ends, as after a worker that was killed, so this is
-    /// a try.
+    /// The command could not be started on this frame. The frame waits until its lease ends, as after a
+    /// worker that was killed. Therefore this counts as a try.
     NotStarted(String),
-    /// This machine could not start the command, whatever the frame is. The frame was released.
+    /// This machine could not start the command, no matter which frame it was. The frame was released.
     MachineFailed(Failure),
-    /// Somebody else has the frame now, or has ended it.
+    /// Another holder has the frame now, or has ended it.
     Lost(Error),
-    /// Somebody has stopped the frame, or does not want it any more.
+    /// A person or a program has stopped the frame, or it was taken out of the plan.
     Stopped,
-    /// The user has interrupted the program, and the frame was released.
+    /// A person has interrupted the program, and the frame was released.
     Interrupted,
 }
 
@@ -96,13 +96,13 @@ impl Worker<'_> {
         let mut hold = NewHold::new(self.name.clone(), milliseconds(self.lease));
         hold.below = self.below.map(FrameRef::from);
         match self.stack.hold(hold) {
-            // The next look may succeed. A hold of which nobody knows ends with its lease.
+            // The next look may succeed. A hold that no worker knows of ends with its lease.
             Err(error) if error.class() == ErrorClass::Passing => Ok(None),
             held => Ok(held?),
         }
     }
 
-    /// Blocks a frame that was begun too often. `what` has happened to it.
+    /// Blocks a frame that was begun too often. `what`: what has happened to it.
     pub(super) fn give_up(&self, hold: &Hold, what: &str) -> Result<Outcome, Failure> {
         let question = format!("It was {what}. What is to be done?");
         let asks = || Finish::Asks { question: question.clone(), results: None };
@@ -118,7 +118,7 @@ impl Worker<'_> {
             Ok(Ok(process)) => process,
             Ok(Err(outcome @ Outcome::NotStarted(_))) => return Ok(outcome),
             other => {
-                // If that fails, the lease ends by itself.
+                // If that fails, the lease ends automatically.
                 let _ = self.stack.release(hold);
                 return other.map(|started| started.err().unwrap_or(Outcome::Interrupted));
             }
@@ -128,7 +128,7 @@ impl Worker<'_> {
             Err(outcome) => {
                 process.stop();
                 if let Outcome::Interrupted = outcome {
-                    // If that fails, the lease ends by itself.
+                    // If that fails, the lease ends automatically.
                     let _ = self.stack.release(hold);
                 }
                 Ok(outcome)
@@ -136,15 +136,17 @@ impl Worker<'_> {
         }
     }
 
-    /// Starts the command. The inner error is why it cannot be started on this frame, or now.
+    /// Starts the command. The inner error says why the command cannot be started on this frame, or now.
     ///
     /// # Errors
-    /// Those that concern all frames and do not pass: of the stack, of the budget, or if there is no such program any more.
+    /// Errors that concern all frames and do not pass: of the stack, of the budget, or if there is no such
+    /// program any more.
     fn start(&self, hold: &Hold) -> Result<Result<Process, Outcome>, Failure> {
         let handle = hold.handle;
         let context = match self.patiently(|| self.stack.context_uncached(handle, &self.settings)) {
             Err(error @ Error::BudgetTooSmall { .. }) => {
-                // A frame with room in the default budget is like others: then the one of the environment is wrong.
+                // If the frame has room in the default budget, it is like other frames. Then the budget of
+                // the environment is wrong.
                 let default = self.settings.clone().budget(Budget::default());
                 return match self.patiently(|| self.stack.context_uncached(handle, &default)) {
                     Err(Error::BudgetTooSmall { .. }) => Ok(Err(Outcome::NotStarted(error.to_string()))),
@@ -181,7 +183,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits for the end of the command, and keeps the frame meanwhile. Returns why it is not to go on, if so.
+    /// Waits for the end of the command, and keeps the frame meanwhile. If the command is not to continue,
+    /// returns the reason.
     fn follow(&self, hold: &Hold, process: &mut Process) -> Result<Result<ExitStatus, Outcome>, Failure> {
         // The time of the system, not that of the stack: the command takes real time.
         let begun = Instant::now();
@@ -211,7 +214,7 @@ impl Worker<'_> {
                     Ok(Standing::Held) => {}
                     Ok(Standing::Ended { .. }) if *ended_at.get_or_insert(now) + TIDYING > now => {}
                     Ok(standing) => return Ok(Err(Outcome::of(standing))),
-                    // While nobody can say, the command goes on.
+                    // While the stack cannot tell, the command continues.
                     Err(error) if error.class() == ErrorClass::Passing => {}
                     Err(error) => return Ok(Err(lost(error)?)),
                 }
@@ -226,16 +229,16 @@ impl Worker<'_> {
         let written = process.written(self.lease)?;
         let finish = ending::finish(status, &written);
         if matches!(finish, Finish::Later { .. }) && !written.output.is_empty() {
-            // The next try goes on with it. It fails if the frame has ended.
+            // The next try continues with it. This fails if the frame has ended.
             let _ = self.patiently(|| self.keep_so_far(hold, &written));
         }
         loop {
             match self.patiently(|| self.stack.standing(hold)) {
                 Ok(Standing::Held) => {}
-                // The command has ended the frame itself, or somebody else has.
+                // The command or another actor has ended the frame.
                 Ok(standing) => {
                     if standing == Standing::Stopped && status.success() {
-                        // Whoever goes on with the frame may use it. It fails if the frame has ended.
+                        // The actor that continues the frame may use it. This fails if the frame has ended.
                         let _ = self.keep_so_far(hold, &written);
                     }
                     return Ok(Outcome::of(standing));
@@ -244,11 +247,11 @@ impl Worker<'_> {
             }
             match self.stack.finish(hold, finish.clone()) {
                 Ok(finished) => return Ok(Outcome::ended(finished.status)),
-                // Somebody has stopped the frame in this moment.
+                // The frame was stopped in this moment.
                 Err(Error::NotFree { .. }) => {}
                 // What the command has done must not be lost.
                 Err(error) if error.class() == ErrorClass::Passing && !self.is_interrupted() => thread::sleep(LOOKS.1),
-                // The frame has ended in this moment, or a try of which nobody knew has ended it.
+                // The frame has ended in this moment, or a try that this worker did not know of has ended it.
                 Err(error @ (Error::Transition { .. } | Error::ResultsFixed { .. })) => {
                     return match self.stack.standing(hold) {
                         Ok(Standing::Ended { status }) => Ok(Outcome::ended(status)),
@@ -269,7 +272,7 @@ impl Worker<'_> {
         Ok(self.patiently(|| self.stack.work_left_for(&self.name, self.below.map(FrameRef::from)))?)
     }
 
-    /// Waits, unless the user interrupts the program.
+    /// Waits, unless a person interrupts the program.
     pub(super) fn rest(&self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.is_interrupted() {
@@ -277,7 +280,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Asks again while the error may pass, until the user interrupts the program.
+    /// Asks again while the error may pass, until a person interrupts the program.
     fn patiently<T>(&self, ask: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         loop {
             match ask() {
@@ -296,7 +299,7 @@ impl Worker<'_> {
         let Ok(frame) = self.stack.read(|tree| ChangedFrame::of(tree, handle)) else { return };
         let mut writer = BufWriter::new(io::stderr().lock());
         let mut page = Page::new(&mut writer, Medium::errors());
-        // Fails only if nobody reads it.
+        // Fails only if no process reads it.
         let _ = match outcome {
             Outcome::Ended(_) => page.line(frame.line(frame.status.as_str())),
             Outcome::Later => page.line(frame.line("put back")),
@@ -312,7 +315,7 @@ impl Worker<'_> {
 /// The outcome of a refusal: the frame belongs to another worker now.
 ///
 /// # Errors
-/// Errors that are no such refusal.
+/// Errors that are not such a refusal.
 fn lost(error: Error) -> Result<Outcome, Failure> {
     match error {
         Error::HoldLost { .. } | Error::NotFree { .. } | Error::Transition { .. } => Ok(Outcome::Lost(error)),

@@ -47,7 +47,8 @@ const STEPS: [u64; 31] = [
 /// Maximum number of marks, without the one at 0.
 const MOST_MARKS: u64 = 9;
 
-/// The marks with their times, and with lines behind the bars and behind the strip, each from a top to a bottom.
+/// The marks with their times, and with lines behind the bars and behind the strip. Each line goes from a top
+/// to a bottom.
 pub fn draw(scale: &Scale, (top, bottom): (f64, f64), (strip_top, strip_bottom): (f64, f64)) -> String {
     let step = step(scale.length);
     let mut drawn = String::new();
@@ -57,7 +58,7 @@ pub fn draw(scale: &Scale, (top, bottom): (f64, f64), (strip_top, strip_bottom):
         let (x, label) = (scale.x_after(elapsed), words(elapsed));
         let strip = if has_strip { format!("M{x:.1} {strip_top}V{strip_bottom}") } else { String::new() };
         drawn.push_str(&format!("<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}{strip}\"/>"));
-        // The label stands to the right of its line, as far as there is room.
+        // The label is to the right of its line, as far as there is room.
         if x + text_width(&label, 12.0) < WIDTH - MARGIN {
             drawn.push_str(&text(x + 3.0, top - 3.0, "faint", &label));
         }

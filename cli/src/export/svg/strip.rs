@@ -8,7 +8,7 @@ use super::{MARGIN, Scale, WIDTH, draw_sign, percent, rectangle, text};
 use crate::chart::Chart;
 use crate::output::{count, duration, number};
 
-/// The width of a column with the gap behind it.
+/// The width of a column with the gap after it.
 const COLUMN: f64 = 8.0;
 const GAP: f64 = 1.0;
 pub const HEADING: f64 = 20.0;

@@ -1,4 +1,5 @@
-//! The hosts that have hooks: how each of them names the events, and what it is told. Their events have the same keys.
+//! The hosts that have hooks: how each host names the events, and what each host is told. Their events have
+//! the same keys.
 
 use callstack_core::transcript::TranscriptForm;
 use clap::ValueEnum;
@@ -9,20 +10,21 @@ use serde_json::{Value, json};
 use super::HookEvent;
 use crate::caller::Caller;
 
-/// The seconds after which a host gives a hook up.
+/// The seconds after which a host gives up a hook.
 #[cfg(any(feature = "proxy", test))]
 const TIMEOUT: u64 = 10;
 /// The seconds that Codex gives a hook at the end of a session.
 #[cfg(any(feature = "proxy", test))]
 const CODEX_END_TIMEOUT: u64 = 3;
-/// The tools of the stack, in whatever way a host names them.
+/// The tools of the stack, no matter how a host names them.
 const OURS: &str = ".*callstack.*";
 
-/// The file of a package of Claude Code with the kind of subagent that works on a frame that is handed over. It has few tools, and none of the
-/// stack's, so that its prompt has a quarter of the length of one with all tools: its last answer is the results.
+/// The file of a package of Claude Code with the kind of subagent that works on a frame that is handed over.
+/// This subagent has few tools, and none of the tools of the stack. Therefore its prompt has a quarter of the
+/// length of a prompt with all tools. Its last answer is the results.
 #[cfg(any(feature = "proxy", test))]
 pub const WORKER_AGENT: &str = include_str!("worker.md");
-/// The name of that kind, behind the name of the package.
+/// The name of that kind, after the name of the package.
 const WORKER: &str = ":worker";
 
 /// True if a call starts a subagent of that kind.
@@ -53,8 +55,8 @@ impl HookHost {
         }
     }
 
-    /// A conversation of this host, or a subagent of it. `None`: nobody whose name is usable, or a subagent of which the host does not tell
-    /// enough, and which is not its session.
+    /// A conversation of this host, or a subagent of it. `None`: there is no usable name, or the host does
+    /// not tell enough about a subagent, which is not the session itself.
     pub fn caller(self, session: &str, agent: &str) -> Option<Caller> {
         match self {
             Self::Claude => Caller::of_claude(session, Some(agent)),
@@ -63,7 +65,8 @@ impl HookHost {
         }
     }
 
-    /// The name of an event, and for which tools it is meant. `None`: this host has no such event, or it is of no use there.
+    /// The name of an event, and the tools for which it is meant. `None`: this host has no such event, or the
+    /// event has no use there.
     pub fn event(self, event: HookEvent) -> Option<(&'static str, Option<&'static str>)> {
         let is_claude = self == Self::Claude;
         Some(match (self, event) {
@@ -86,7 +89,7 @@ impl HookHost {
             (_, HookEvent::SubagentStart) if is_claude => ("SubagentStart", None),
             (_, HookEvent::SubagentStop) if is_claude => ("SubagentStop", None),
             (_, HookEvent::SubagentStart | HookEvent::SubagentStop) => return None,
-            // Gemini CLI runs these hooks at each step, and shows to the person what they say.
+            // Gemini CLI runs these hooks at each step, and shows the person what the hooks say.
             (Self::Gemini, HookEvent::PreCompact) => return None,
             (_, HookEvent::PreCompact) => ("PreCompact", None),
             (_, HookEvent::PostCompact) if is_claude => ("PostCompact", None),
@@ -111,7 +114,8 @@ impl HookHost {
         }
     }
 
-    /// The hooks as the settings of this host, and its packages, name them. `command`: the command of a hook, before the event.
+    /// The hooks as the settings of this host and its packages name them. `command`: the command of a hook,
+    /// before the event.
     #[cfg(any(feature = "proxy", test))]
     pub fn hooks(self, command: &str) -> Value {
         let mut hooks = Map::new();
@@ -133,7 +137,7 @@ impl HookHost {
                 Self::Gemini | Self::Qwen => {
                     json!({ "type": "command", "command": command, "timeout": TIMEOUT * 1_000 })
                 }
-                // It would run them in the folder of the package.
+                // The host would run them in the folder of the package.
                 Self::Copilot => json!({
                     "type": "command", "bash": command, "powershell": command, "cwd": ".", "timeoutSec": TIMEOUT
                 }),

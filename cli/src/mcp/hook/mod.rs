@@ -49,7 +49,7 @@ pub struct HookArguments {
     /// The host whose hook it is.
     #[arg(long, value_enum, default_value = "claude", value_name = "HOST")]
     host: HookHost,
-    /// The hook is one of `callstack run`. Then those of an installed plugin do nothing.
+    /// The hook is one of `callstack run`. Then the hooks of an installed plugin do nothing.
     #[arg(long, hide = true)]
     of_run: bool,
 }
@@ -57,17 +57,17 @@ pub struct HookArguments {
 /// The variable that `callstack run` sets for an agent that gets its hooks for the run.
 pub const OF_RUN: &str = "CALLSTACK_RUN";
 
-/// What the person is told of a project that has the server of the plugin, and one of its own.
+/// What the person is told about a project that has the server of the plugin and also a server of its own.
 const TWICE: &str = "callstack is set up twice, so that its tools are there twice: by the plugin, and by .mcp.json of this project. \
                      Keep one of them: `callstack init claude --undo` takes the entry back.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookEvent {
-    /// A session begins, goes on, or was compacted: adds the context of its frame.
+    /// A session begins, resumes, or was compacted: adds the context of its frame.
     SessionStart,
-    /// The user has written: adds what is new for the frame.
+    /// The person has written: adds what is new for the frame.
     UserPromptSubmit,
-    /// A tool is about to be called: says who calls the tools of callstack.
+    /// A tool is about to be called: says which conversation calls the tools of callstack.
     PreToolUse,
     /// A tool was called: records the file that it has written, or names the frame of the subagent that it has started.
     PostToolUse,
@@ -89,7 +89,8 @@ pub enum HookEvent {
     SessionEnd,
 }
 
-/// An event of a host. A field that says something else than who acts does not hinder the event if it has another type.
+/// An event of a host. If a field that does not say which agent acts has another type, the event is handled
+/// even so.
 #[derive(Deserialize)]
 pub struct Event {
     session_id: String,
@@ -128,7 +129,8 @@ impl Event {
         matches!(&*self.tool_name, "Agent" | "Task")
     }
 
-    /// The path of a file from the project on, if it is in it. The working folder changes within a session.
+    /// The path of a file, relative to the project if the file is in it. The working folder changes within a
+    /// session.
     fn in_project(&self, folder: &str, path: &str) -> String {
         let project = env::var("CLAUDE_PROJECT_DIR").ok().filter(|project| !project.is_empty());
         let project = project.as_deref().unwrap_or(&self.cwd);
@@ -143,9 +145,10 @@ impl Event {
         whole.strip_prefix(project).unwrap_or(&whole).to_string_lossy().into_owned()
     }
 
-    /// With what a subagent was started: the first words in its transcript. Empty if they cannot be read.
+    /// The prompt with which a subagent was started: the first words in its transcript. Empty if they cannot
+    /// be read.
     fn prompt_of_agent(&self) -> String {
-        // A pipe would be waited for.
+        // Reading a pipe would wait.
         let is_file = Path::new(&self.agent_transcript_path).is_file();
         let Some(file) = is_file.then(|| File::open(&self.agent_transcript_path).ok()).flatten() else {
             return String::new();
@@ -200,9 +203,10 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-/// True if `callstack init` has given the project the tools as well. Other hosts know both by the same name, and take one.
+/// True if `callstack init` has given the project the tools as well. Other hosts know both by the same name,
+/// and use one of them.
 fn has_entry() -> bool {
-    // A pipe would be waited for.
+    // Reading a pipe would wait.
     let is_file = Path::new(".mcp.json").is_file();
     let text = if is_file { std::fs::read_to_string(".mcp.json").unwrap_or_default() } else { String::new() };
     from_json::<Value>(&text).is_ok_and(|settings| settings["mcpServers"]["callstack"].is_object())
@@ -240,7 +244,7 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
     let conversation = Conversation::new(&stack, &settings).reporting(SubagentReports::All { worker: None });
     let answer = answer_to(host, kind, &event, &conversation).map_err(|error| error.to_string());
-    // The frame of a subagent is known then. What goes wrong here takes nothing from the answer.
+    // At this point the frame of a subagent is known. A failure here takes nothing from the answer.
     if let Err(problem) = transcript::read(host, kind, &event, &conversation) {
         note(&format!("callstack hook: {problem}"));
     }
@@ -250,7 +254,7 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
         note(&format!("callstack hook: {problem}"));
     }
     if kind == HookEvent::SessionEnd && event.agent_id.is_empty() {
-        // Others can go on with its frames at once.
+        // Other holders can continue its frames at once.
         conversation.ended().map_err(|error| error.to_string())?;
     }
     answer
@@ -261,7 +265,7 @@ fn budget(kind: HookEvent) -> Budget {
     let budget = HostSettings::from_environment("{}").0.context.budget;
     let is_set = env::var_os("STACK_TOKEN_BUDGET_TOTAL").is_some_and(|value| !value.is_empty());
     match kind {
-        // A prompt has the room that the answer of a tool has.
+        // A prompt has as much room as the answer of a tool.
         HookEvent::PreToolUse => budget,
         HookEvent::SubagentStart => {
             let total = budget.total.min(AGENT_TOKENS);
@@ -272,15 +276,15 @@ fn budget(kind: HookEvent) -> Budget {
     }
 }
 
-/// The input of a tool with another value of a key: with the conversation that calls it, because the host itself names only the call, or
-/// with the prompt of a subagent.
+/// The input of a tool with another value of a key: with the conversation that calls the tool, because the
+/// host itself names only the call, or with the prompt of a subagent.
 fn with(input: &Value, key: &str, value: String) -> Value {
     let mut input = input.clone();
     input[key] = value.into();
     input
 }
 
-/// What a conversation is told at an event, and what is recorded of it.
+/// What a conversation is told at an event, and what is recorded about it.
 fn answer_to(
     host: HookHost,
     kind: HookEvent,
@@ -306,7 +310,7 @@ fn answer_to(
         HookEvent::SubagentStart => {
             let title = if event.agent_type.is_empty() { "subagent" } else { &event.agent_type };
             let made = conversation.agent_begun(title)?;
-            // A frame for which there is no room has been made all the same.
+            // A frame for whose context there is no room was made even so.
             made.and_then(|frame| conversation.agent_context(frame).ok()).map(|text| host.added(kind, &text))
         }
         HookEvent::SubagentStop => {
@@ -349,7 +353,7 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
         }
         "Bash" => {
             let command = text(input, "command");
-            // The host names the folder in which the command has left its shell.
+            // The host names the folder in which its shell is after the command.
             let Some(folder) = folder_after(&command).filter(|folder| !Path::new(folder).is_absolute()) else {
                 return Ok(());
             };

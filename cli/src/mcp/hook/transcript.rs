@@ -1,4 +1,5 @@
-//! Reads the transcript that a hook is told of, from where the reading has stopped, into the logs and the usage of frames.
+//! Reads the transcript that the host names to a hook into the logs and the usage of frames. The reading
+//! begins where it has stopped before.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,24 +20,26 @@ use super::{Event, HookEvent, HookHost};
 use crate::caller::{self, Caller};
 use crate::host_files::HostFiles;
 
-/// The variable that `callstack run` sets for an agent whose requests it watches: what they say is recorded already.
+/// The variable that `callstack run` sets for an agent whose requests it watches: what these requests say is
+/// recorded already.
 pub const WATCHED: &str = "CALLSTACK_WATCHED";
-/// The length of a part that is read at once, in bytes. It grows as long as a step of the conversation is longer.
+/// The length of a part that is read at once, in bytes. It grows if a step of the conversation is longer.
 const PART: usize = 8 << 20;
-/// The number of other conversations whose transcripts are read on, and of files among which one is looked for. Shorter IDs are in names by chance.
+/// The number of other conversations whose transcripts are read further, and of files among which one is
+/// looked for. Shorter IDs are in names by chance.
 const MOST_OTHERS: usize = 8;
 const MOST_FILES: usize = 20_000;
 const SHORTEST_ID: usize = 8;
-/// A step that takes longer is taken for the last one.
+/// If the next step takes longer than this, the step before is taken for the last one.
 const LONGEST_STEP: Duration = Duration::from_secs(600);
-/// How long a hook reads on. The next one goes on there.
+/// How long a hook reads further. The next hook continues there.
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// How long a hook waits for a transcript, how often it looks, and how much of its end it reads, in bytes.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 const LONGEST_END: u64 = 64 << 10;
 
-/// Reads on.
+/// Reads the new part of the transcript.
 pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conversation<'_>) -> Result<(), String> {
     let Some(path) = path_of(host, event).filter(|_| env::var_os(WATCHED).is_none()) else { return Ok(()) };
     let is_end = matches!(kind, HookEvent::Stop | HookEvent::SubagentStop | HookEvent::SessionEnd);
@@ -46,8 +49,8 @@ pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conve
     read_file(host, &path, is_end, conversation)
 }
 
-/// Reads on in the transcripts of the conversations that work in frames, when another one begins: those of sessions that were killed have told
-/// nothing of their end.
+/// When a conversation begins, reads the new parts of the transcripts of the other conversations that work in
+/// frames: sessions that were killed have said nothing about their end.
 pub fn read_others(host: HookHost, event: &Event, stack: &Stack) -> Result<(), String> {
     let Some(own) = path_of(host, event).filter(|_| env::var_os(WATCHED).is_none()) else { return Ok(()) };
     let kind = host.transcript().as_str();
@@ -69,7 +72,7 @@ pub fn read_others(host: HookHost, event: &Event, stack: &Stack) -> Result<(), S
     Ok(())
 }
 
-/// The transcript of another session of the host, whose name has its ID.
+/// The transcript of another session of the host. The name of the transcript has the ID of the session.
 fn beside(host: HookHost, own: &Path, id: &str) -> Option<PathBuf> {
     // Codex has a folder for each day, in one for each month and year.
     let levels = if host == HookHost::Codex { 4 } else { 1 };
@@ -92,13 +95,13 @@ fn beside(host: HookHost, own: &Path, id: &str) -> Option<PathBuf> {
     None
 }
 
-/// True if nobody has written a file for so long that its last step is whole.
+/// True if no process has written a file for so long that the last step in it is complete.
 fn is_left(path: &Path) -> bool {
     let changed = path.metadata().and_then(|found| found.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|elapsed| elapsed > LONGEST_STEP))
 }
 
-/// Comes from outside, and must not lead elsewhere.
+/// The ID comes from outside, and must not lead to another folder.
 fn is_file_name(id: &str) -> bool {
     id.len() >= SHORTEST_ID && Path::new(id).components().count() == 1 && !id.starts_with('.')
 }
@@ -106,8 +109,8 @@ fn is_file_name(id: &str) -> bool {
 fn read_file(host: HookHost, path: &Path, is_end: bool, conversation: &Conversation<'_>) -> Result<(), String> {
     let shown = path.display().to_string();
     let failed = |error: io::Error| format!("the transcript {shown} cannot be read: {error}");
-    // A pipe would be waited for. A file that is not there yet comes with the next event. All hosts name their transcripts so, and other files
-    // have nothing for a log.
+    // Reading a pipe would wait. A file that does not exist yet comes with the next event. The transcripts of
+    // all hosts have this ending, and other files have nothing for a log.
     if !path.is_file() || path.extension().is_none_or(|extension| extension != "jsonl") {
         return Ok(());
     }
@@ -121,7 +124,7 @@ fn read_file(host: HookHost, path: &Path, is_end: bool, conversation: &Conversat
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;
         (&file).take(size as u64).read_to_end(&mut text).map_err(failed)?;
         let is_whole = text.len() < size;
-        // A step that is longer than all that is read at once is cut.
+        // A step that is longer than everything that is read at once is cut.
         let is_over = if is_whole { is_end } else { size >= LONGEST_TRANSCRIPT_LINE };
         let part = conversation
             .read_transcript(host.transcript(), offset, &text, is_over, &FoldSettings::default())
@@ -171,7 +174,8 @@ fn name_in_copilot(kind: HookEvent) -> Option<&'static str> {
     }
 }
 
-/// Copilot CLI writes its transcript a little later: it is whole when the beginning of this hook stands at its end.
+/// Copilot CLI writes its transcript a little later: the transcript is complete when the beginning of this
+/// hook is at its end.
 fn wait_for_hook(path: &Path, hook: &str) {
     let until = Instant::now() + LONGEST_WAIT;
     while Instant::now() < until && !ends_with_hook(path, hook).unwrap_or(false) {

@@ -5,16 +5,16 @@ const LONGEST: usize = 64 << 20;
 /// The beginning of a line with data.
 const DATA: &[u8] = b"data:";
 
-/// Events of which the last line can be unfinished.
+/// Events. Their last line can be unfinished.
 #[derive(Default)]
 pub struct Events {
     line: Vec<u8>,
-    /// The line is longer than what is kept.
+    /// The line is longer than the part that is kept.
     is_cut: bool,
 }
 
 impl Events {
-    /// Hands on the data of each line that this piece ends.
+    /// Passes on the data of each line that this piece ends.
     pub fn read(&mut self, mut piece: &[u8], mut next: impl FnMut(&[u8])) {
         while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = (&piece[..end], &piece[end + 1..]);

@@ -12,7 +12,7 @@ use self::events::Events;
 pub use self::usage::Usage;
 use super::encoding::{Decoder, Encoding};
 
-/// The length up to which an answer that is one text is kept until its end, in bytes.
+/// The length up to which an answer that is a single text is kept until its end, in bytes.
 const LONGEST: usize = 64 << 20;
 
 /// Reads one answer.
@@ -59,7 +59,7 @@ impl Meter {
         }
     }
 
-    /// What the answer said, also one that was cut.
+    /// What the answer said, even if it was cut.
     pub fn finish(mut self) -> Usage {
         match &self.form {
             Form::Text(text) if self.decoder.is_some() => self.usage.add_all(self.wire, text),

@@ -1,4 +1,4 @@
-//! What an answer says about itself: the words of all wires for the same few things.
+//! What an answer says about itself: the words that the different wires use for the same few things.
 
 use callstack_core::fold::{AnswerPart, Wire};
 use serde::Deserialize;
@@ -22,18 +22,19 @@ pub struct Usage {
     pub uncached: u64,
     /// Tokens of the prompt that were read from a cache.
     pub read: u64,
-    /// Tokens of the prompt that were written into a cache, for a price of their own.
+    /// Tokens of the prompt that were written into a cache, at a separate price.
     pub written: u64,
-    /// Those of them that it keeps for an hour.
+    /// The tokens among these that the cache keeps for an hour.
     pub written_for_hour: u64,
     pub output: u64,
     /// The kind of the error that the answer has named. Its message is not kept: it can have words of the prompt.
     pub error: Option<String>,
     /// The answer has said that it is whole.
     pub is_ended: bool,
-    /// The answer calls tools: the agent goes on.
+    /// The answer calls tools: the agent continues.
     pub has_calls: bool,
-    /// The texts of the answer and its calls, as a conversation repeats them. Calls of Gemini have no IDs as a rule.
+    /// The texts of the answer and its calls, as a conversation repeats them. Calls of Gemini usually have no
+    /// IDs.
     pub parts: Vec<AnswerPart>,
 }
 
@@ -52,7 +53,8 @@ struct Said {
     /// Responses: the whole answer.
     response: Option<Nested>,
     error: Option<Value>,
-    /// Anthropic and Responses: a piece of a text. Anthropic: the part that begins. Chat: the answers. Gemini: the same.
+    /// Anthropic and Responses: a piece of a text. Anthropic: the part that begins. Chat: the answers.
+    /// Gemini: also the answers.
     delta: Option<Value>,
     content_block: Option<Value>,
     choices: Option<Value>,
@@ -61,7 +63,7 @@ struct Said {
     output: Option<Value>,
 }
 
-/// A part of an event with the same words. It is a text in errors of some providers.
+/// A part of an event that has the same words. In errors of some providers it is a text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Nested {
@@ -75,7 +77,7 @@ enum Nested {
 struct Tokens(serde_json::Map<String, Value>);
 
 impl Tokens {
-    /// The first of these numbers that is there: a whole number of at least 0.
+    /// The first of these numbers that exists: a whole number of at least 0.
     fn first(&self, names: &[&str]) -> Option<u64> {
         names.iter().find_map(|name| self.0.get(*name)?.as_u64())
     }
@@ -104,7 +106,8 @@ impl Usage {
         }
     }
 
-    /// Reads a whole answer: one object, or a list of them, as Gemini writes a stream without events.
+    /// Reads a whole answer: one object, or a list of objects, because Gemini writes a stream without events
+    /// as a list.
     pub fn add_all(&mut self, wire: Wire, text: &[u8]) {
         match serde_json::from_slice::<Vec<Said>>(text) {
             Ok(all) => all.iter().for_each(|said| self.merge(wire, said)),
@@ -133,7 +136,7 @@ impl Usage {
         }
     }
 
-    /// Keeps the texts of the answer and its calls, each block of its own.
+    /// Keeps the texts of the answer and its calls. Each block is kept separately.
     fn hear(&mut self, wire: Wire, said: &Said) {
         let kind = said.kind.as_ref().and_then(Value::as_str).unwrap_or_default();
         self.is_ended |= matches!(kind, "message_stop" | "response.completed" | "response.incomplete");
@@ -150,7 +153,7 @@ impl Usage {
                     self.begin_block(block, block.get("input").map(Value::to_string).unwrap_or_default());
                 }
             }
-            // The whole answer comes at the end.
+            // The whole answer arrives at the end.
             Wire::Responses => {
                 for item in said.output.as_ref().and_then(Value::as_array).into_iter().flatten() {
                     let is_call = is_of(item, "_call");
@@ -251,7 +254,8 @@ impl Usage {
         }
     }
 
-    /// Counts are of the whole answer so far, so that later ones replace earlier ones. Some providers write zeros first.
+    /// Counts are for the whole answer so far, so later counts replace earlier ones. Some providers write
+    /// zeros first.
     fn count(&mut self, wire: Wire, tokens: &Tokens) {
         self.is_known = true;
         let read = tokens.first(&["cache_read_input_tokens", "cachedContentTokenCount", "prompt_cache_hit_tokens"]);
@@ -260,37 +264,37 @@ impl Usage {
         let written = written.unwrap_or_default();
         let input = tokens.first(&["input_tokens", "prompt_tokens", "promptTokenCount"]).unwrap_or_default();
         let input = input.saturating_add(tokens.first(&["toolUsePromptTokenCount"]).unwrap_or_default());
-        // Anthropic counts what a cache had apart; the others count it as part of the prompt.
+        // Anthropic counts separately what a cache had; the others count it as part of the prompt.
         let others = if wire == Wire::Anthropic { 0 } else { read.saturating_add(written) };
         let uncached = input.saturating_sub(others);
         let output = tokens.first(&["output_tokens", "completion_tokens", "candidatesTokenCount"]).unwrap_or_default();
         let output = output.saturating_add(tokens.first(&["thoughtsTokenCount"]).unwrap_or_default());
         if uncached.max(read).max(written) > 0 {
             (self.uncached, self.read, self.written) = (uncached, read, written);
-            // Later counts of an answer leave the parts out.
+            // Later counts of an answer leave out the parts.
             self.written_for_hour = tokens.written_for_hour().max(self.written_for_hour);
         }
         self.output = self.output.max(output);
     }
 }
 
-/// The text that a part is.
+/// The text of a part, if the part is a text.
 fn texts(part: &mut AnswerPart) -> Option<&mut String> {
     if let AnswerPart::Text(text) = part { Some(text) } else { None }
 }
 
-/// The arguments of the call that a part is.
+/// The arguments of a part, if the part is a call.
 fn arguments(part: &mut AnswerPart) -> Option<&mut String> {
     if let AnswerPart::Call { arguments, .. } = part { Some(arguments) } else { None }
 }
 
 /// What a piece of an answer belongs to.
 enum Place {
-    /// The last part, if that is a text.
+    /// The last part, if it is a text.
     Last,
     /// The last text.
     Text,
-    /// The call with this number, counted from 0; without one the last.
+    /// The call with this number, counted from 0; without a number the last call.
     Call(Option<u64>),
 }
 

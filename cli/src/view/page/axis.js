@@ -19,7 +19,7 @@ const TIMES = [1, 2, 5, 10, 15, 30]
 const ROOM = 84
 
 /**
- * The smallest good step that is no smaller than another.
+ * The smallest good step that is not smaller than another.
  * @param {number} least
  * @param {Mode} mode
  */
@@ -130,7 +130,7 @@ export function tokensLabel(tokens, step) {
   return digits > 4 ? number(tokens) : `${Number((tokens / unit).toFixed(digits))}${letter}`
 }
 
-/** The digits behind the point that a step needs. */
+/** The digits after the point that a step needs. */
 function decimals(/** @type {number} */ step) {
   return Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0)
 }

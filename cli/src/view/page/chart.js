@@ -15,9 +15,9 @@ const ROW = 24
 const BAR = 21
 /** The room above the first row. */
 const TOP = 6
-/** Bars narrower than this, in pixels, are drawn together with those beside them. */
+/** Bars narrower than this, in pixels, are drawn together with the bars next to them. */
 const NARROW = 1
-/** Marks are written into bars that are at least this wide, and titles where some letters of them have room. */
+/** Marks are written into bars that are at least this wide, and titles if some of their letters fit in. */
 const LEAST_MARK = 20
 const LEAST_LETTERS = 2
 /** The part of the chart that remains in view at the largest zoom. */
@@ -63,7 +63,7 @@ export class Chart {
   }
 
   /**
-   * Takes another layout. The view stays where it was, and at the end if it reached the end.
+   * Takes another layout. The view stays where it was. If it reached the end, it stays at the end.
    * @param {Layout} layout
    * @param {number} shift The distance by which everything has moved to the right.
    */
@@ -124,7 +124,7 @@ export class Chart {
   }
 
   /**
-   * @param {number} factor More than 1 shows more.
+   * @param {number} factor If it is more than 1, more is shown.
    * @param {number} [x] The place that stays where it is, in pixels.
    */
   zoom(factor, x = this.canvas.clientWidth / 2) {
@@ -134,7 +134,7 @@ export class Chart {
   }
 
   /**
-   * Zooms to a frame, with a little room beside it.
+   * Zooms to a frame, with a little room on both sides.
    * @param {Frame} frame
    */
   zoomTo(frame) {
@@ -191,7 +191,7 @@ export class Chart {
   }
 
   /**
-   * Draws an arrow from each bar that a frame needs, and to each bar that needs it.
+   * Draws an arrow from each bar that a frame needs, and to each bar that needs the frame.
    * @param {CanvasRenderingContext2D} context
    * @param {Frame} frame
    * @param {number} width
@@ -221,7 +221,7 @@ export class Chart {
     const [first, second] = [this.place(from, width), this.place(to, width)]
     const [left, right] = [first.left + first.wide, second.left]
     const [top, bottom] = [first.top + BAR / 2, second.top + BAR / 2]
-    // Where the second begins before the first has ended, the line still leaves and arrives to the right.
+    // If the second bar begins before the first has ended, the line still leaves and arrives to the right.
     const bend = Math.max((right - left) / 2, ROW / 2)
     for (const [color, line] of /** @type {const} */ ([
       [this.theme.colors.card, 4],
@@ -252,7 +252,7 @@ export class Chart {
       const box = row[place]
       if (!box || box.from > to) break
       const right = (box.to - from) * scale
-      // Of bars within one pixel the first is drawn, and those that were found.
+      // Of several bars within one pixel, the first one and those that were found are drawn.
       if (right < drawn + NARROW && box.frame !== this.selected && !this.isFound(box.frame)) continue
       drawn = right
       this.drawBox(context, box, width)
@@ -260,7 +260,7 @@ export class Chart {
   }
 
   /**
-   * The rectangle of a bar. What is out of view is cut, so that numbers stay small.
+   * The rectangle of a bar. The part that is out of view is cut, so that numbers stay small.
    * @param {Box} box
    * @param {number} width
    */
@@ -323,7 +323,7 @@ export class Chart {
   }
 
   /**
-   * Writes the mark and as much of the title as has room.
+   * Writes the mark, and as much of the title as there is room for.
    * @param {CanvasRenderingContext2D} context
    * @param {Frame} frame
    * @param {number} left
@@ -385,7 +385,7 @@ export class Chart {
   }
 
   /**
-   * The frame at a point of the canvas. Narrow bars can be missed by two pixels.
+   * The frame at a point of the canvas. The point can be up to two pixels beside a narrow bar.
    * @param {number} x
    * @param {number} y
    * @returns {Frame | null}
@@ -482,7 +482,7 @@ export class Chart {
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault()
-      // A pinch on a touchpad comes as many small turns, a wheel as few large ones.
+      // A pinch on a touchpad arrives as many small turns, and a wheel as few large ones.
       const turn = Math.max(Math.min(event.deltaY, 60), -60)
       this.zoom(1.006 ** turn, event.clientX - this.canvas.getBoundingClientRect().left)
     } else if (Math.abs(sideways) > 0 && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))) {
@@ -533,7 +533,7 @@ export class Chart {
 }
 
 /**
- * The beginning of a text that has room.
+ * The beginning of a text that fits into the room.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} room

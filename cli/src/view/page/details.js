@@ -18,7 +18,7 @@ import {
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {import("./model.js").Usage} Usage */
 
-/** Texts of these names are lists. */
+/** Texts with these names are lists. */
 const LISTS = new Set(["Decision", "Artifact"])
 /** The largest number of links to frames that need the selected one. */
 const MOST_LINKS = 50

@@ -49,7 +49,7 @@ function byTime(model) {
 }
 
 /**
- * Children are side by side below their parent. Its own share is the rest, at the end.
+ * Children are side by side below their parent. The parent's own share is the rest, at the end.
  * @param {Model} model
  */
 function byTokens(model) {
@@ -69,7 +69,7 @@ function byTokens(model) {
 }
 
 /**
- * The place of the first bar of a row that ends behind a point.
+ * The place of the first bar of a row that ends after a point.
  * @param {Box[]} row
  * @param {number} point
  */

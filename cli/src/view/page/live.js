@@ -8,7 +8,7 @@ const TEXTS = { live: "Live", lost: "Connection lost, tries again", over: "Ended
 
 /**
  * Follows the changes, if the page is served.
- * @param {number} revision that of the page's data
+ * @param {number} revision the revision of the page's data
  * @param {(data: Data) => void} changed
  */
 export function follow(revision, changed) {

@@ -98,7 +98,7 @@ class Page {
   }
 
   /**
-   * Selects a frame and says which it is, for parts that screen readers cannot read themselves.
+   * Selects a frame and says which frame it is, for parts that screen readers cannot read themselves.
    * @param {Frame} frame
    */
   selectAndSay(frame) {
@@ -128,7 +128,7 @@ class Page {
     this.tree.draw()
   }
 
-  /** Draws what stands above the chart and has the same view. */
+  /** Draws what is above the chart and has the same view. */
   drawSides() {
     this.strip.view = this.mode === "time" ? this.chart.view : { from: 0, to: Math.max(this.model.to, 1) }
     this.strip.draw()
@@ -192,11 +192,11 @@ class Page {
     this.find()
   }
 
-  /** Finds frames anew, and says how many there are. */
+  /** Finds frames again, and says how many there are. */
   find() {
     this.search.run(this.model.frames)
     const found = this.search.found.size
-    // What was found is in the list.
+    // The frames that were found are in the list.
     if (this.search.isOn() && [...this.search.found].some((frame) => frame.isOut)) this.tree.showOut()
     byId("found", HTMLOutputElement).textContent = this.search.isOn() ? `${number(found)} found` : ""
     this.draw()
@@ -262,7 +262,7 @@ class Page {
       "keydown",
       (event) => {
         if (event.key !== "Escape" || byId("tip", HTMLDivElement).hidden) return
-        // Only that: nothing else may change below the pointer.
+        // Only the tip changes: nothing else may change below the pointer.
         this.tip(null, 0, 0)
         event.stopPropagation()
       },
@@ -278,7 +278,10 @@ class Page {
     })
   }
 
-  /** True if the chart, the strip, the list or nothing has the focus: letters and signs are keys only there. */
+  /**
+   * True if the chart, the strip, the list or nothing has the focus: letters and signs are keys only in these
+   * places.
+   */
   hasKeys() {
     const focused = document.activeElement
     return (
@@ -354,7 +357,7 @@ class Page {
   }
 
   /**
-   * Shows lines beside the pointer, or hides them.
+   * Shows lines next to the pointer, or hides them.
    * @param {string[] | null} lines
    * @param {number} x
    * @param {number} y

@@ -31,7 +31,7 @@
 /** @typedef {[number | null, number, number, number, number, number, number, number, number | null]} RequestData */
 
 /**
- * All of a stack, or its changes.
+ * The whole stack, or its changes.
  * @typedef {object} Data
  * @property {number} revision
  * @property {boolean} isWhole
@@ -121,7 +121,7 @@ export class Frame {
     this.bar = null
     this.own = NOTHING
     this.total = NOTHING
-    /** What it has cost with everything below it, by what hosts tell, in US dollars. */
+    /** What it has cost with everything below it, as hosts tell it, in US dollars. */
     this.toldCost = 0
     /** Its limits, in words. */
     this.limits = ""
@@ -145,7 +145,7 @@ export class Frame {
     this.order = []
     /** @type {FrameData | null} */
     this.data = null
-    /** @type {string | null} Its title and its texts in small letters, made by the first search. */
+    /** @type {string | null} Its title and its texts in lower case, made by the first search. */
     this.letters = null
   }
 
@@ -172,7 +172,7 @@ export class Frame {
   }
 
   /**
-   * Lets the bar last until the end of the chart, if it has not ended.
+   * If the bar has not ended, makes it last until the end of the chart.
    * @param {number} end
    */
   setEnd(end) {
@@ -184,13 +184,13 @@ export class Frame {
     const spans = data.k ?? []
     /** @type {[number, number][]} */
     const blocked = spans.map(([begin, over]) => [begin, over ?? to])
-    // Only the newest one can last.
+    // Only the newest one can still last.
     const [begin, last] = spans.at(-1) ?? [0, 0]
     const blockedTime = (data.w ?? 0) + (last === null ? to - begin : 0)
     this.bar = { from, to, row, isOpen: over === null, blocked, older: data.ko ?? 0, blockedTime }
   }
 
-  /** Its title and its texts in small letters. */
+  /** Its title and its texts in lower case. */
   lowercase() {
     this.letters ??= [this.title, ...this.texts.map(([, text]) => text)].join("\n").toLowerCase()
     return this.letters
@@ -228,7 +228,7 @@ export class Model {
   }
 
   /**
-   * Takes all of the stack, or changes of it, in their order.
+   * Takes the whole stack, or changes of it, in their order.
    * @param {Data[]} changes
    */
   merge(changes) {
@@ -297,7 +297,7 @@ export class Model {
 }
 
 /**
- * Brings frames, which are in the order of their numbers, into another order, if there is one.
+ * Brings frames, which are in the order of their numbers, into another order, if another order is given.
  * @param {Frame[]} frames
  * @param {number[]} order
  */

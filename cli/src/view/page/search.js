@@ -40,7 +40,7 @@ export class Search {
   }
 
   /**
-   * The frame that was found behind another one, or before it.
+   * The frame that was found after another one, or before it.
    * @param {Frame[]} frames
    * @param {Frame | null} after
    * @param {boolean} isBackward

@@ -1,6 +1,6 @@
 // @ts-check
-// The strip of the requests: a bar for each, as high as its prompt, with the part that was read from a cache. Bars of the
-// same time are on top of each other.
+// The strip of the requests: a bar for each request, as high as its prompt, with the part that was read from
+// a cache. Bars of the same time are on top of each other.
 import { prepare } from "./theme.js"
 import { byId, cachedShare, count, duration, element, number } from "./words.js"
 
@@ -24,12 +24,12 @@ export class Strip {
     this.view = { from: 0, to: 1 }
     /** @type {Frame | null} */
     this.selected = null
-    /** @type {number | null} The place of the request that the keys have gone to. */
+    /** @type {number | null} The place of the request that the keys have selected. */
     this.current = null
   }
 
   /**
-   * Writes the sums of the strip beside it.
+   * Writes the sums of the strip next to it.
    * @param {boolean} isApart True if the chart below has another axis.
    */
   describe(isApart) {
@@ -66,7 +66,7 @@ export class Strip {
       context.fillRect(x, height - cached, 1, cached)
     }
     context.fillStyle = colors.accent
-    /** @type {Set<number>} The columns of crosses, of which one is drawn in each. */
+    /** @type {Set<number>} The columns with crosses: one cross is drawn in each. */
     const failed = new Set()
     for (const request of visible) {
       const [first, end] = [(request.from - from) * scale, (request.to - from) * scale]
@@ -83,7 +83,7 @@ export class Strip {
     }
   }
 
-  /** The request that the keys have gone to. */
+  /** The request that the keys have selected. */
   currentRequest() {
     return this.current === null ? null : (this.model.requests[this.current] ?? null)
   }
@@ -134,8 +134,8 @@ export class Strip {
   }
 
   /**
-   * The prompts of the requests that ran in each column of pixels, and their cached parts. Between requests that follow each
-   * other there is a gap, if they are wide enough.
+   * The prompts of the requests that ran in each column of pixels, and their cached parts. There is a gap
+   * between requests that follow each other, if they are wide enough.
    * @param {Request[]} requests
    * @param {number} width
    */

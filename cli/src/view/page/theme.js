@@ -63,7 +63,7 @@ export class Theme {
     this.button.textContent = this.isDark() ? "Light" : "Dark"
     this.button.setAttribute("aria-label", this.isDark() ? "Light colours" : "Dark colours")
     const probe = document.body.appendChild(document.createElement("span"))
-    // The system would give it one of its own colours, whatever the name.
+    // The system would give the element one of its own colours, no matter what the name is.
     probe.className = "probe"
     const colors = /** @type {Colors} */ ({})
     for (const name of NAMES) {

@@ -100,7 +100,7 @@ export class Tree {
   }
 
   /**
-   * Those of some frames that are not hidden.
+   * The frames of this list that are not hidden.
    * @param {Frame[]} frames
    */
   visible(frames) {
@@ -185,7 +185,7 @@ export class Tree {
   }
 
   /**
-   * The handles of those frames that are not completed.
+   * The handles of the frames in this list that are not completed.
    * @param {number[]} numbers
    */
   unfinished(numbers) {
@@ -287,8 +287,8 @@ function lineage(frame) {
 }
 
 /**
- * Replaces the children of an element one by one, except those that stay as they are: a click that has begun on one would be
- * lost with it.
+ * Replaces the children of an element one by one, except those that stay as they are: if an element were
+ * replaced, a click that has begun on it would be lost.
  * @param {Element} parent
  * @param {Element[]} children
  */

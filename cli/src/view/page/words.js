@@ -1,5 +1,5 @@
 // @ts-check
-// Numbers, times and statuses in words, and elements with texts. Texts of frames only ever become text nodes.
+// Numbers, times and statuses in words, and elements with texts. Texts of frames only become text nodes.
 
 /** @typedef {"planned" | "in_progress" | "blocked" | "completed" | "failed" | "invalidated"} Status */
 
@@ -32,7 +32,7 @@ export function markOf(status) {
 }
 
 /**
- * A number with its thousands apart: `88,120`.
+ * A number with separated thousands: `88,120`.
  * @param {number} value
  */
 export function number(value) {
@@ -60,7 +60,7 @@ export function short(value) {
 }
 
 /**
- * A noun behind its number: `1 frame`, `2 frames`.
+ * A noun after its number: `1 frame`, `2 frames`.
  * @param {number} value
  * @param {string} noun
  * @param {string} [plural]
@@ -141,7 +141,7 @@ export function byId(id, kind) {
 }
 
 /**
- * The mark of a status, which is also said in words beside it.
+ * The mark of a status. The status is also written in words next to it.
  * @param {Status} status
  */
 export function statusMark(status) {
@@ -151,8 +151,9 @@ export function statusMark(status) {
 }
 
 /**
- * Replaces the content of an element, unless it is the same: texts that a reader has selected stay selected. The focus stays
- * on the button with the same key; if there is none any more, it goes to the part of the page around it.
+ * Replaces the content of an element, unless it is the same: texts that a reader has selected stay selected.
+ * The focus stays on the button with the same key. If there is no such button any more, the focus goes to the
+ * part of the page around it.
  * @param {HTMLElement} container
  * @param {(Node | string)[]} content
  */

@@ -1,4 +1,4 @@
-//! The changes that the user can make: the same as with the commands, with the same refusals.
+//! The changes that the person can make: the same as with the commands, with the same refusals.
 
 use callstack_core::tree::decide_as;
 use callstack_core::{
@@ -19,7 +19,7 @@ const PATIENCE: u64 = 400;
 /// A change of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// With the question that the user has seen.
+    /// With the question that the person has seen.
     Answer(Handle, Waiting),
     Stop(Handle),
     Retry(Handle),
@@ -28,9 +28,9 @@ pub enum Action {
     Begin(Handle),
     /// A new frame below this one.
     Plan(Handle),
-    /// With the title that the user has seen.
+    /// With the title that the person has seen.
     Edit(Handle, String),
-    /// Takes back the last command of a person, whatever frame is selected.
+    /// Takes back the last command of a person, no matter which frame is selected.
     Undo(Handle),
 }
 
@@ -50,7 +50,8 @@ pub struct Shown<'a> {
     pub file: DatabaseFile,
 }
 
-/// The state of a frame before an action, and the effects of the action beside the change of the frame.
+/// The state of a frame before an action, and the effects of the action in addition to the change of the
+/// frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effects {
     status: FrameStatus,
@@ -72,7 +73,7 @@ impl Waiting {
         }
     }
 
-    /// Checks that the frame still waits for the same. A frame that is not blocked any more is left to the stack.
+    /// Checks that the frame still waits for the same. If a frame is not blocked any more, the stack decides.
     fn check(&self, tree: &Tree, frame: Handle) -> Result<(), Failure> {
         let current = Self::of(tree, frame);
         if current == *self || tree.node(frame).status() != FrameStatus::Blocked {
@@ -101,10 +102,10 @@ impl Effects {
         effects
     }
 
-    /// Checks that an action has the effects that the user has seen.
+    /// Checks that an action has the effects that the person has seen.
     ///
     /// # Errors
-    /// If they are other ones now.
+    /// If the effects are different now.
     pub fn check(self, frame: Handle, current: Self) -> Result<(), Failure> {
         if current == self {
             return Ok(());
@@ -126,7 +127,7 @@ impl Action {
         }
     }
 
-    /// True if it is done without a text of the user, who confirms it.
+    /// True if it is done without a text of the person. The person confirms it.
     pub fn needs_no_text(&self) -> bool {
         matches!(self, Self::Stop(_) | Self::Begin(_) | Self::Undo(_))
     }
@@ -145,14 +146,14 @@ impl Action {
         }
     }
 
-    /// Looks at the frame again, because it has changed.
+    /// Looks at the frame again because the frame has changed.
     pub fn look_again(&mut self, tree: &Tree) {
         if let Self::Answer(frame, waiting) = self {
             *waiting = Waiting::of(tree, *frame);
         }
     }
 
-    /// The effects that it would have now. `text`: the text of the user; any other one before it is typed.
+    /// The effects that it would have now. `text`: the text of the person; any other text before it is typed.
     ///
     /// # Errors
     /// The refusal of the stack.
@@ -181,11 +182,12 @@ impl Action {
         })?
     }
 
-    /// Does it, and returns the first line that the command would say. `seen`: the effects that the user has agreed to.
+    /// Does it, and returns the first line of what the command would say. `seen`: the effects that the person
+    /// has agreed to.
     ///
     /// # Errors
-    /// Those of the command; if the folder contains another stack; if the frame or the effects differ from those that the
-    /// user has seen.
+    /// The errors of the command; if the folder contains another stack; if the frame or the effects differ
+    /// from what the person has seen.
     pub fn carry_out(&self, text: &str, seen: Effects, shown: &Shown<'_>) -> Result<String, Failure> {
         let same_stack = shown.folder.same_stack();
         let typed = text.to_owned();
@@ -218,7 +220,8 @@ impl Action {
     }
 }
 
-/// Checks that a handle names the frame that the user has seen: the folder can contain another stack meanwhile.
+/// Checks that a handle names the frame that the person has seen: the folder can contain another stack
+/// meanwhile.
 fn check_same_frame(stack: &Stack, seen: &Stack, handle: Handle) -> Result<(), Failure> {
     stack.resolve(handle)?;
     let id = |stack: &Stack| stack.read(|tree| tree.node(handle).session_id().to_owned());

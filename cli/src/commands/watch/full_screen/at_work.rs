@@ -29,7 +29,7 @@ pub struct AtWork {
     lines: Vec<Line>,
 }
 
-/// A frame in progress, with who works on it.
+/// A frame in progress, and who works on it.
 struct Working {
     frame: Handle,
     by: String,
@@ -44,7 +44,7 @@ impl AtWork {
     /// Makes the lines, unless they are up to date.
     ///
     /// # Errors
-    /// Those of the stack's history.
+    /// The errors of the stack's history.
     pub fn update(&mut self, stack: &Stack, now: u64, width: usize) -> Result<(), Error> {
         let source = Some((stack.read(|tree| tree.revision())?, now / 1_000, width));
         if self.source == source {
@@ -96,7 +96,7 @@ fn held(tree: &Tree, frame: Handle, now: u64) -> Option<Working> {
     Some(Working { frame, by: holder.described(), since: Some(holder.since) })
 }
 
-/// A frame in progress that no holder has now: a person works on it, or its holder has not been heard of in time.
+/// A frame in progress that no holder has now: a person works on it, or its holder was not heard of in time.
 fn not_held(tree: &Tree, frame: Handle) -> Working {
     let lapsed = tree.node(frame).record().held_by();
     let by = lapsed.map_or("by hand".to_owned(), |holder| format!("{}, not heard of", holder.described()));

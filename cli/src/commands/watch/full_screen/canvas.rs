@@ -9,8 +9,8 @@ use ratatui::style::{Color, Modifier, Style};
 use super::palette::Palette;
 use crate::output::{FAINT, Line};
 
-/// Returns a text with a replacement for characters that no terminal has to know, and to which terminals give different
-/// widths: noncharacters, and the unassigned ones among the Hangul letters.
+/// Returns a text with a replacement for characters that a terminal does not have to know, and to which
+/// terminals give different widths: noncharacters, and the unassigned characters among the Hangul letters.
 fn drawable(text: &str) -> Cow<'_, str> {
     let is_undrawable = |character: char| {
         let is_noncharacter = u32::from(character) & 0xFFFE == 0xFFFE;

@@ -19,7 +19,7 @@ use crate::same_stack::SameStack;
 
 /// Maximum number of lines of a text.
 const MOST_LINES: usize = 4_000;
-/// Maximum number of lines of an entry of the log, so that others have room beside it.
+/// Maximum number of lines of an entry of the log, so that there is room for other entries.
 const MOST_OF_ENTRY: usize = 500;
 /// Number of newest entries of the log and of the history.
 const NEWEST: usize = 200;
@@ -64,7 +64,7 @@ impl Tab {
         }
     }
 
-    /// True for texts whose end is the newest.
+    /// True for texts that have the newest part at their end.
     pub fn ends_with_newest(self) -> bool {
         matches!(self, Tab::Log | Tab::History)
     }
@@ -90,7 +90,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// `folder`: that of the stack. `same_stack`: for the commands that the texts name.
+    /// `folder`: the folder of the stack. `same_stack`: for the commands that the texts name.
     pub fn new(folder: Option<PathBuf>, same_stack: SameStack) -> Self {
         Self { folder, same_stack, source: None, lines: Vec::new() }
     }
@@ -148,7 +148,7 @@ impl Details {
     }
 }
 
-/// The reason why a text is not whole.
+/// The reason why a text is not complete.
 enum Lack {
     Room,
     Other(String),
@@ -223,7 +223,7 @@ fn log(stack: &Stack, handle: Handle, same_stack: &SameStack, width: usize) -> R
     lines.extend(entries.into_iter().rev().flatten());
     match log.missing() {
         Some(missing) => lines.push(Line::new().plain(missing)),
-        // The gap behind the last entry.
+        // The gap after the last entry.
         None => drop(lines.pop()),
     }
     Ok(lines)
@@ -241,8 +241,8 @@ fn history(stack: &Stack, handle: Handle, same_stack: &SameStack, page: &mut Pag
     Ok(())
 }
 
-/// The newest events of a frame, oldest first, and true if these are all. The revisions are searched backwards, each time
-/// twice as many.
+/// The newest events of a frame, oldest first, and true if these are all. The revisions are searched
+/// backwards, twice as many each time.
 fn newest_events(stack: &Stack, handle: Handle) -> Result<(Vec<Event>, bool), Error> {
     let mut until = stack.read(|tree| tree.node(handle).revision())?;
     let mut searched = FIRST_SEARCHED;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use callstack_core::{FrameStatus, Handle, Tree};
 
-/// A choice of frames. Those above a chosen frame are shown too.
+/// A choice of frames. The frames above a chosen frame are shown too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Filter {
-    /// All but those that are out of the plan.
+    /// All frames except those that are out of the plan.
     #[default]
     Plan,
     /// Blocked, and without an answer.
@@ -39,18 +39,18 @@ impl Filter {
         Self::ALL.get(usize::try_from(digit.to_digit(10)?).ok()?).copied()
     }
 
-    /// The filter behind this one; behind the last one the first.
+    /// The filter after this one. After the last filter comes the first.
     pub fn next(self) -> Self {
         let place = Self::ALL.iter().position(|filter| *filter == self).unwrap_or(0);
         Self::ALL[(place + 1) % Self::ALL.len()]
     }
 
-    /// True if the filter chooses by what is in the plan alone, so that what has ended is folded.
+    /// True if the filter chooses only by what is in the plan, so that what has ended is folded.
     pub fn is_of_plan(self) -> bool {
         matches!(self, Filter::Plan | Filter::All)
     }
 
-    /// What is said above the tree.
+    /// The words above the tree.
     pub fn heading(self) -> String {
         match self {
             Filter::All => self.to_string(),
@@ -88,7 +88,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// True if a frame is blocked and nobody has answered it.
+/// True if a frame is blocked and has no answer.
 pub fn waits_for_person(tree: &Tree, handle: Handle) -> bool {
     let record = tree.node(handle).record();
     record.status == FrameStatus::Blocked && record.pending_answer().is_none()

@@ -22,7 +22,7 @@ pub enum Typed {
     Changed,
     /// The text is complete.
     Entered,
-    /// The user does not want it any more.
+    /// The person does not want the text any more.
     Cancelled,
     Nothing,
 }
@@ -32,7 +32,7 @@ impl Input {
         Self::default()
     }
 
-    /// A line that begins with a text, which the user changes.
+    /// A line that begins with a text, which the person changes.
     pub fn line_with(text: &str) -> Self {
         let mut input = Self::default();
         input.insert(text);

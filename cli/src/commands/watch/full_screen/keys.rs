@@ -1,8 +1,8 @@
-//! The keys: the wish behind each one, and the table of the help.
+//! The keys: what the person wants with each key, and the table of the help.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The wish of the user behind a key, while nothing is being typed.
+/// The wish of the person when a key is pressed, while nothing is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Move(Step),

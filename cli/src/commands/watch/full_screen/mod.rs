@@ -1,7 +1,7 @@
 //! `callstack watch` on the full screen: the tree as it grows, the selected frame beside it, and keys to act.
 //!
-//! One thread waits for the user, takes in what others have done, and draws if something has changed. The rows of the tree
-//! are made when it changes; a redraw formats only what is on the screen.
+//! One thread waits for the person, takes in the changes of other processes, and draws if something has
+//! changed. The rows of the tree are made when the tree changes; a redraw formats only what is on the screen.
 
 mod action;
 mod at_work;
@@ -44,7 +44,8 @@ use terminal::{FullScreen, Input};
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Shows the stack until the user quits, a signal ends the program, or the terminal has gone. `has_mouse`: the mouse selects and scrolls.
+/// Shows the stack until the person quits, a signal ends the program, or the terminal has gone. `has_mouse`:
+/// the mouse selects and scrolls.
 pub fn run(folder: &StackFolder, has_mouse: bool) -> Result<Exit, Failure> {
     let stack = folder.open_to_read()?;
     let palette = Palette::of(Medium::output());
@@ -87,7 +88,7 @@ pub fn run(folder: &StackFolder, has_mouse: bool) -> Result<Exit, Failure> {
 
 fn suspend(terminal: &mut FullScreen, signals: &Signals) -> io::Result<()> {
     terminal.suspend()?;
-    // The signal to go on belongs to this stop.
+    // The signal to continue belongs to this stop.
     signals.asked();
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::output::Medium;
 /// The style of texts that must be seen first.
 pub const ALERT: anstyle::Style = AnsiColor::Yellow.on_default().bold();
 
-/// Turns styles into those of the screen. Without colours only bold, dimmed and reversed text is left.
+/// Turns styles into the styles of the screen. Without colours only bold, dimmed and reversed text is left.
 #[derive(Debug, Clone, Copy)]
 pub struct Palette {
     has_colors: bool,

@@ -1,4 +1,4 @@
-//! Where the user is in the tree.
+//! Where the person is in the tree.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use super::filter::Filter;
 pub struct Place {
     pub selected: Option<Handle>,
     pub filter: Filter,
-    /// The searched text, in lower case. Empty: nothing.
+    /// The searched text, in lower case. Empty: no search.
     pub search: String,
-    /// True while the selection goes where the active frame is.
+    /// True while the selection follows the active frame.
     pub follows: bool,
-    /// The frames that the user has folded or unfolded while all are shown.
+    /// The frames that the person has folded or unfolded while all are shown.
     folds: HashMap<Handle, bool>,
-    /// Those that the user has folded or unfolded below the filter.
+    /// The frames that the person has folded or unfolded in the tree of the filter.
     folds_of_filter: HashMap<Handle, bool>,
 }
 

@@ -26,17 +26,17 @@ pub enum Prompt {
 /// The search that is being typed.
 pub struct Search {
     pub input: Input,
-    /// The place of the user before the search.
+    /// The place of the person before the search.
     pub before: Place,
 }
 
-/// The action that the user is asked about.
+/// The action that the person is asked about.
 pub struct Act {
     pub action: Action,
     pub input: Input,
-    /// The effects that the user has seen.
+    /// The effects that the person has seen.
     pub effects: Effects,
-    /// True if the text is complete, and the user is asked whether it is to be done.
+    /// True if the text is complete, and the person is asked whether the action is to be done.
     is_confirming: bool,
     /// The reason why the last try has failed.
     refusal: Option<Refusal>,
@@ -103,7 +103,7 @@ impl Act {
         }
     }
 
-    /// True if the user is asked once more before it is done: it takes something away.
+    /// True if the person is asked once more before the action is done: it takes something away.
     pub fn asks_again(&self) -> bool {
         matches!(self.action, Action::Stop(_) | Action::Invalidate(_))
     }
@@ -117,7 +117,7 @@ impl Act {
     pub fn refused(mut self, refusal: Refusal, stack: &Stack) -> Self {
         // A frame that cannot be read is refused with its reason.
         let _ = stack.read(|tree| self.action.look_again(tree));
-        // Without effects the refusal tells the reason.
+        // If there are no effects, the refusal tells the reason.
         let effects = self.action.effects(stack, "text").unwrap_or(self.effects);
         let is_confirming = self.action.needs_no_text();
         Self { is_confirming, refusal: Some(refusal), effects, ..self }
@@ -205,7 +205,7 @@ impl Prompt {
         }
     }
 
-    /// The refusal and the explanation in lines of a width, and whether these are all lines.
+    /// The refusal and the explanation in lines of a width, and whether these are all of their lines.
     pub fn explained(&self, width: usize, most: usize) -> (Vec<Line>, bool) {
         let Self::Act(act) = self else { return (Vec::new(), true) };
         let mut lines = act.refusal.as_ref().map(|refusal| refusal.lines(width)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A rest of the keys: text that is pasted as keys must not answer a question that nobody has seen.
+//! A rest of the keys: text that is pasted as keys must not answer a question that the person has not seen.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Quiet {
         *self = Self::Begun { last: now };
     }
 
-    /// True if a key at this time is discarded. The rest lasts longer then.
+    /// True if a key at this time is discarded. Then the rest lasts longer.
     pub fn discards(&mut self, now: Instant) -> bool {
         match self {
             Self::Over => false,
@@ -36,7 +36,7 @@ impl Quiet {
         self == Self::Over
     }
 
-    /// Takes in that the screen is about to be drawn, and returns true if the rest ends.
+    /// Notes that the screen is about to be drawn, and returns true if the rest ends.
     pub fn before_redraw(&mut self, now: Instant) -> bool {
         match *self {
             Self::Begun { last } => *self = Self::Seen { last },

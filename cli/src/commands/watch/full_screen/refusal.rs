@@ -35,7 +35,7 @@ impl Refusal {
         Line::new().styled(TROUBLE, MARK).said(&self.message)
     }
 
-    /// True if a line of this width shows all of it.
+    /// True if a line of this width shows the whole refusal.
     pub fn fits(&self, width: usize) -> bool {
         self.next_step.is_none() && self.line().width() <= width
     }

@@ -62,7 +62,8 @@ struct Entry {
 }
 
 impl Rows {
-    /// `folds`: the frames that the user has folded or unfolded. The other ones begin as [`is_folded_first`] says.
+    /// `folds`: the frames that the person has folded or unfolded. For the other frames [`is_folded_first`]
+    /// decides.
     pub fn of(tree: &Tree, folds: &HashMap<Handle, bool>, filter: Filter) -> Self {
         let mut made = Self::default();
         let entries = made.entries(tree, filter);
@@ -159,14 +160,15 @@ impl Rows {
     }
 }
 
-/// True if a frame is folded until the user unfolds it: all work at and below it has ended. A filter unfolds all frames.
+/// True if a frame is folded until the person unfolds it: all work at and below it has ended. A filter
+/// unfolds all frames.
 pub fn is_folded_first(tree: &Tree, frame: Handle, filter: Filter) -> bool {
     filter.is_of_plan() && !tree.node(frame).is_unfinished_at_or_below()
 }
 
 /// Notes which rows are the last of their siblings.
 fn mark_last(rows: &mut [Row]) {
-    // For each level: true if a sibling was seen behind the current row.
+    // For each level: true if a sibling was seen after the current row.
     let mut seen: Vec<bool> = Vec::new();
     for row in rows.iter_mut().rev() {
         seen.resize(row.level + 1, false);

@@ -29,7 +29,7 @@ use crate::output::Line;
 /// Number of lines by which a step of the wheel moves.
 const WHEEL: usize = 3;
 
-/// A wish of the user that the program fulfils outside of the screen.
+/// A wish of the person that the program fulfils outside of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Quit,
@@ -43,7 +43,7 @@ pub struct Screen<'a> {
     folder: &'a StackFolder,
     /// The database that the stack was read from.
     file: DatabaseFile,
-    /// The folder of the stack, for people.
+    /// The folder of the stack, as people read it.
     pub name: String,
     pub view: View,
     pub times: Times,
@@ -90,7 +90,7 @@ impl<'a> Screen<'a> {
         })
     }
 
-    /// Takes in what others have done.
+    /// Takes in the changes of other processes.
     pub fn refresh(&mut self) {
         let refreshed = self.stack.refresh().and_then(|_| self.update());
         let trouble = refreshed.err().map(|error| self.refusal(error.into()));
@@ -100,7 +100,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Makes the rows again, if the stack or what the user wants to see has changed.
+    /// Makes the rows again, if the stack or what the person wants to see has changed.
     ///
     /// # Errors
     /// If a frame cannot be read.
@@ -128,7 +128,7 @@ impl<'a> Screen<'a> {
         Layout::of(size, self.view.pane, lines.map(|lines| u16::try_from(lines).unwrap_or(u16::MAX)))
     }
 
-    /// The number of lines of the sheet, and of those for which there is room.
+    /// The number of lines of the sheet, and the number of lines for which there is room.
     pub fn sheet_extent(&self, layout: &Layout) -> (usize, usize) {
         let area = sheet::area(layout);
         let lines = match self.view.sheet.map(|sheet| sheet.of) {
@@ -139,7 +139,7 @@ impl<'a> Screen<'a> {
         (lines, usize::from(area.height))
     }
 
-    /// The refusal that the user must see, unless it is a part of the prompt.
+    /// The refusal that the person must see, unless it is a part of the prompt.
     pub fn current_refusal(&self) -> Option<&Refusal> {
         match &self.view.notice {
             Some(Notice::Refused(refusal)) => Some(refusal),
@@ -192,7 +192,7 @@ impl<'a> Screen<'a> {
         true
     }
 
-    /// Brings the sheet with who is at work up to date, if it is shown.
+    /// Brings the sheet that shows who is at work up to date, if it is shown.
     fn follow_work(&mut self, layout: &Layout) {
         let Some(shown) = self.view.sheet.filter(|sheet| sheet.of == Content::AtWork) else { return };
         let width = usize::from(sheet::area(layout).width);
@@ -214,7 +214,7 @@ impl<'a> Screen<'a> {
         self.drawn = None;
     }
 
-    /// Does what the user wants. `size`: that of the screen.
+    /// Does what the person wants. `size`: the size of the screen.
     pub fn handle(&mut self, event: &Event, size: Size) -> Option<Request> {
         self.drawn = None;
         let request = match event {
@@ -228,7 +228,7 @@ impl<'a> Screen<'a> {
             }
             Event::Paste(text) => {
                 self.view.prompt.as_mut().into_iter().for_each(|prompt| prompt.paste(text));
-                // A text that contains the mark of its end goes on as keys.
+                // If a text contains the mark of its end, the rest of it arrives as keys.
                 self.quiet.begin(Instant::now());
                 None
             }
@@ -249,7 +249,7 @@ impl<'a> Screen<'a> {
             if !is_typing || !was_typing {
                 self.quiet.begin(Instant::now());
             }
-            // The selection has not followed the active frame meanwhile.
+            // Meanwhile the selection has not followed the active frame.
             self.view.is_stale |= self.view.prompt.is_none();
             return None;
         }
@@ -267,7 +267,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Does what a click or the wheel says. A question of the screen is answered by keys.
+    /// Does what a click or the wheel says. Only keys answer a question of the screen.
     fn mouse(&mut self, mouse: MouseEvent, size: Size) {
         let step = match mouse.kind {
             MouseEventKind::ScrollUp => Some(Step::Up),
@@ -392,7 +392,7 @@ impl<'a> Screen<'a> {
         self.view.refuse(Refusal::new(message));
     }
 
-    /// Asks the user about an action on the selected frame, unless the stack would refuse it.
+    /// Asks the person about an action on the selected frame, unless the stack would refuse it.
     fn ask(&mut self, action: impl FnOnce(Handle) -> Action) {
         let Some(selected) = self.view.chosen.selected else { return };
         if let Err(trouble) = self.check_readable() {
@@ -417,7 +417,8 @@ impl<'a> Screen<'a> {
             Outcome::SearchCancelled(before) => self.view.return_to(before),
             Outcome::Cancelled => self.view.say("Nothing was changed."),
             Outcome::Searching { search, is_done } => self.search(search, is_done),
-            // A text that the stack refuses is not confirmed first, nor are effects that the user has not seen.
+            // A text that the stack refuses is not confirmed first. Neither are effects that the person has
+            // not seen.
             Outcome::Entered(act) => match self.check_seen(&act) {
                 Err(refusal) => self.ask_again(act, refusal),
                 Ok(_) if act.asks_again() => self.view.prompt = Some(Prompt::Act(act.confirming())),
@@ -440,13 +441,13 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Checks that the screen shows the stack as it is, because nothing may be done to another one.
+    /// Checks that the screen shows the stack as it is, because nothing may be done to another stack.
     fn check_readable(&mut self) -> Result<(), Refusal> {
         self.refresh();
         self.trouble.clone().map_or(Ok(()), Err)
     }
 
-    /// Checks that the stack takes an action, with the effects that the user has seen.
+    /// Checks that the stack takes an action, with the effects that the person has seen.
     fn check_seen(&mut self, act: &Act) -> Result<(), Refusal> {
         self.check_readable()?;
         let current = act.action.effects(self.stack, act.input.text());

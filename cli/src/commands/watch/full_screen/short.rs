@@ -3,7 +3,7 @@
 use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::{Handle, Tree};
 
-/// Number of bytes of a text that the screen looks at, for a line of it.
+/// Number of bytes of a text that the screen looks at to make a line.
 const LOOKED_AT: usize = 4 * 1024;
 
 const SECOND: u64 = 1_000;
@@ -47,7 +47,7 @@ pub fn amount(number: u64) -> String {
         if tenths < 100 {
             return format!("{}.{}{name}", tenths / 10, tenths % 10);
         }
-        // The last unit takes all numbers that are left.
+        // The last unit takes all larger numbers.
         if rounded(unit) < 1_000 || name == "T" {
             return format!("{}{name}", rounded(unit).min(9_999));
         }

@@ -7,7 +7,7 @@ pub struct Asked {
     /// The number of the signal that ends the program.
     pub end: Option<i32>,
     pub suspend: bool,
-    /// The program was stopped, and goes on.
+    /// The program was stopped, and has resumed.
     pub goes_on: bool,
 }
 
@@ -65,7 +65,7 @@ mod unix {
         Exit::Interrupted
     }
 
-    /// Stops the program until the shell lets it go on.
+    /// Stops the program until the shell lets it continue.
     pub fn suspend() -> io::Result<()> {
         emulate_default_handler(SIGTSTP)
     }

@@ -1,4 +1,5 @@
-//! The terminal while the program has the full screen. However the program ends, the terminal is as before.
+//! The terminal while the program has the full screen. No matter how the program ends, the terminal is as
+//! before.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -24,10 +25,10 @@ use super::signals;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// The largest part of a terminal that is drawn: its cells take memory, and a program can claim any size.
+/// The largest part of a terminal that is drawn: its cells take memory, and a program can state any size.
 const LARGEST: Size = Size::new(1_000, 500);
 
-/// The bytes of a redraw. They reach the terminal together, so that nobody sees a part of it.
+/// The bytes of a redraw. They reach the terminal together, so that no person sees only a part of it.
 #[derive(Clone, Default)]
 struct Picture(Rc<RefCell<Vec<u8>>>);
 
@@ -47,13 +48,13 @@ impl Write for Picture {
         Ok(bytes.len())
     }
 
-    /// Does nothing: [`Picture::send`] hands on the whole.
+    /// Does nothing: [`Picture::send`] writes all bytes.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// The result of a wait for the user.
+/// The result of a wait for the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     Ready,
@@ -62,20 +63,22 @@ pub enum Input {
     Gone,
 }
 
-/// The full screen. It is left on drop.
+/// The full screen. The program leaves it when this is dropped.
 pub struct FullScreen {
     terminal: Terminal<CrosstermBackend<Picture>>,
     picture: Picture,
-    /// True while the terminal is in the modes of the full screen. The hook for panics leaves them too.
+    /// True while the terminal is in the modes of the full screen. The hook for panics also leaves these
+    /// modes.
     is_entered: Arc<AtomicBool>,
     has_mouse: bool,
 }
 
 impl FullScreen {
-    /// Enters the full screen. `has_mouse`: the terminal tells what the mouse does, in place of selecting text.
+    /// Enters the full screen. `has_mouse`: the terminal tells what the mouse does, instead of selecting
+    /// text.
     ///
     /// # Errors
-    /// If the standard input is no terminal; those of the terminal.
+    /// If the standard input is not a terminal; the errors of the terminal.
     pub fn enter(has_mouse: bool) -> Result<Self, Failure> {
         if !io::stdin().is_terminal() {
             let message = "the full screen needs a terminal as the standard input, for the keys";
@@ -111,11 +114,11 @@ impl FullScreen {
     pub fn repaint(&mut self) -> io::Result<()> {
         let area = Rect::from((Position::ORIGIN, drawn_size()?));
         self.terminal.resize(area)?;
-        // What is beside the drawn part of a large terminal, or was left there by a larger one.
+        // What is outside of the drawn part of a large terminal, or was left there by a larger terminal.
         self.terminal.backend_mut().clear()
     }
 
-    /// Takes in a new size of the terminal, and returns that of its drawn part.
+    /// Takes in a new size of the terminal, and returns the size of its drawn part.
     pub fn size(&mut self) -> io::Result<Size> {
         let size = drawn_size()?;
         if self.terminal.get_frame().area().as_size() != size {
@@ -131,7 +134,8 @@ impl FullScreen {
         self.picture.send()
     }
 
-    /// Leaves the full screen, stops the program, and enters the full screen again when it goes on.
+    /// Leaves the full screen, stops the program, and enters the full screen again when the program
+    /// continues.
     pub fn suspend(&mut self) -> io::Result<()> {
         leave(&self.is_entered);
         signals::suspend()?;
@@ -144,7 +148,7 @@ impl FullScreen {
         self.enter_modes()
     }
 
-    /// The next thing that the user has done, without waiting.
+    /// The next thing that the person has done, without waiting.
     pub fn next_event(&mut self) -> io::Result<Option<Event>> {
         match event::poll(Duration::ZERO)? {
             true => event::read().map(Some),
@@ -152,7 +156,7 @@ impl FullScreen {
         }
     }
 
-    /// Waits for the user. A signal ends the wait early.
+    /// Waits for the person. A signal ends the wait early.
     #[cfg(unix)]
     pub fn wait(&self, pause: Duration) -> Input {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -169,7 +173,7 @@ impl FullScreen {
         }
     }
 
-    /// Waits for the user.
+    /// Waits for the person.
     #[cfg(not(unix))]
     pub fn wait(&self, pause: Duration) -> Input {
         match event::poll(pause) {
@@ -219,7 +223,7 @@ mod tests {
     /// Set for the process that panics on the full screen.
     const PANICS: &str = "CALLSTACK_TEST_PANICS";
 
-    /// The program of the test below: it does nothing in other runs of the tests.
+    /// The program of the test below. In other runs of the tests it does nothing.
     #[test]
     fn a_panic_on_the_full_screen() {
         if env::var_os(PANICS).is_none() {

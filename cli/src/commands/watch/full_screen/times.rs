@@ -1,11 +1,12 @@
-//! When the shown frames began, waited and ended. The events of a frame are read once, and afterwards only the new ones.
+//! When the shown frames began, waited and ended. The events of a frame are read once, and after that only
+//! the new ones.
 
 use std::collections::HashMap;
 
 use callstack_core::frame::FrameSpans;
 use callstack_core::{EventQuery, FrameStatus, Handle, Result, Stack};
 
-/// Above this number of frames, those that are not shown are forgotten.
+/// Above this number of frames, the times of frames that are not shown are forgotten.
 const KEPT: usize = 4_096;
 
 /// The times of frames, as far as they were asked for.
@@ -24,7 +25,7 @@ impl Times {
     /// Follows the events of these frames.
     ///
     /// # Errors
-    /// Those of the stack's history.
+    /// The errors of the stack's history.
     pub fn follow(&mut self, stack: &Stack, frames: &[Handle]) -> Result<()> {
         if self.known.len() > KEPT.max(2 * frames.len()) {
             self.known.retain(|handle, _| frames.contains(handle));
@@ -52,8 +53,8 @@ impl Times {
         Some(&self.known.get(&handle)?.spans)
     }
 
-    /// The age of a frame in milliseconds: for how long it has run, or waited since it was blocked; of a frame that has
-    /// ended, how long it was worked on. `None` if it has not begun.
+    /// The age of a frame in milliseconds: for how long it has run, or has waited since it was blocked. For a
+    /// frame that has ended, it is how long the frame was worked on. `None` if it has not begun.
     pub fn age(&self, handle: Handle, status: FrameStatus, now: u64) -> Option<u64> {
         let spans = self.spans(handle)?;
         let begun_at = spans.begun_at?;

@@ -1,4 +1,4 @@
-//! The choices of the user: the selected frame, folds, the filter, the search, the pane and its place.
+//! The choices of the person: the selected frame, folds, the filter, the search, the pane and its place.
 
 use callstack_core::{Handle, Tree};
 
@@ -20,7 +20,7 @@ pub enum Pane {
     Details,
 }
 
-/// A message to the user, until the next key.
+/// A message to the person, until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     Said(String),
@@ -63,8 +63,8 @@ impl View {
         self.pane == Pane::Details
     }
 
-    /// Makes the rows of a tree, and selects a frame that is among them. The selection stays while a prompt is open, which
-    /// concerns the selected frame.
+    /// Makes the rows of a tree, and selects a frame that is among them. The selection stays while a prompt
+    /// is open, because the prompt concerns the selected frame.
     pub fn update(&mut self, tree: &Tree) {
         let stays = self.prompt.is_some() && self.chosen.selected.is_some();
         if let Some(active) = tree.active().filter(|_| self.chosen.follows && !stays) {
@@ -78,7 +78,7 @@ impl View {
         if self.place.is_some() || stays {
             return;
         }
-        // The nearest frame above that is shown, else the one that is now in its place.
+        // The nearest frame above that is shown, else the frame that is now in its place.
         let mut above = self.chosen.selected.into_iter().flat_map(|selected| tree.ancestors(selected));
         let above = above.find_map(|ancestor| self.rows.place_of(ancestor));
         let last = self.rows.rows.len().saturating_sub(1);
@@ -105,14 +105,14 @@ impl View {
         }
     }
 
-    /// Selects a frame because the user goes there.
+    /// Selects a frame because the person goes there.
     pub fn go_to(&mut self, frame: Handle) {
         self.chosen.follows = false;
         self.select(Some(frame));
         self.place = self.rows.place_of(frame);
     }
 
-    /// Selects a row because the user goes there.
+    /// Selects a row because the person goes there.
     fn go_to_row(&mut self, place: usize) {
         self.chosen.follows = false;
         self.select_row(place);
@@ -149,7 +149,8 @@ impl View {
         }
     }
 
-    /// Selects the frame in a line of the tree. The selected one is folded or unfolded, or shown in the details if nothing is below it.
+    /// Selects the frame in a line of the tree. If it is the selected frame already, it is folded or
+    /// unfolded, or shown in the details if nothing is below it.
     pub fn click(&mut self, line: usize) {
         let place = self.top + line;
         self.pane = Pane::Tree;
@@ -191,7 +192,7 @@ impl View {
     }
 
     fn fold(&mut self, frame: Handle, is_folded: bool) {
-        // A fold would be undone if the frame below it were followed.
+        // A fold would be undone if the selection followed the active frame below it.
         self.chosen.follows = false;
         self.chosen.folds_mut().insert(frame, is_folded);
         self.is_stale = true;
@@ -202,7 +203,7 @@ impl View {
         self.is_stale = true;
     }
 
-    /// Goes back to where the user was.
+    /// Goes back to where the person was.
     pub fn return_to(&mut self, place: Place) {
         self.select(place.selected);
         self.chosen = place;
@@ -232,8 +233,8 @@ impl View {
         is_here || self.go_to_match(tree, false)
     }
 
-    /// Goes to the next frame that is wanted, in the order of the tree, around the end. Frames that the filter does not choose
-    /// come last, and then the whole plan is shown, or all frames.
+    /// Goes to the next frame that is wanted, in the order of the tree, and from the end to the beginning.
+    /// Frames that the filter does not choose come last, and then the whole plan is shown, or all frames.
     fn go_to_next(&mut self, tree: &Tree, is_back: bool, is_wanted: impl Fn(Handle) -> bool) -> bool {
         let mut frames: Vec<Handle> = tree.roots().iter().flat_map(|root| tree.subtree(*root)).collect();
         if is_back {
@@ -275,8 +276,9 @@ impl View {
     }
 }
 
-/// True if the beginning of a frame's title contains a text, which is in lower case, or if it is the frame's handle or the beginning of
-/// its ID. A text in the form of a handle is no ID: generated IDs can contain such a text.
+/// True if the beginning of a frame's title contains a text, which is in lower case, or if the text is the
+/// frame's handle or the beginning of its ID. A text in the form of a handle does not count as an ID:
+/// generated IDs can contain such a text.
 pub fn matches(tree: &Tree, frame: Handle, search: &str) -> bool {
     let node = tree.node(frame);
     let is_named = || match search.parse::<Handle>() {

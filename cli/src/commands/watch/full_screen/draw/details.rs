@@ -26,7 +26,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, text: Rect, canvas: &mut Canvas<'_>
     }
 }
 
-/// The names of the views. The shown one is marked, also without colours.
+/// The names of the views. The shown one is marked, even without colours.
 fn tabs(screen: &Screen<'_>) -> Line {
     let mut line = Line::new();
     for tab in Tab::ALL {

@@ -184,7 +184,7 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
             let waiting = (view.rows.waiting > 0).then_some(("w", "waiting"));
             let mut all: Vec<(&str, &str)> = waiting.into_iter().chain(KEYS).collect();
             if area.width < NARROW {
-                // The way out must have room.
+                // There must be room for the key that ends the program.
                 all.sort_by_key(|(key, _)| *key != "q");
             }
             keys(&all, usize::from(area.width))

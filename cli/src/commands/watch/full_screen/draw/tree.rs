@@ -14,16 +14,16 @@ use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, count, of_status};
 
 /// Maximum number of levels that are drawn as indentation. Deeper rows state their level.
 const INDENTED_LEVELS: usize = 24;
-/// The room of a row beside its indentation, in columns.
+/// The room of a row in addition to its indentation, in columns.
 const LEAST_ROOM: usize = 44;
 /// The width of a level, in columns.
 const BRANCH: usize = 2;
 /// The width of a number at the end of a row.
 const NUMBER: usize = 6;
-/// From this width on rows have their age, and from the second one on their tokens.
+/// From the first of these widths on rows have their age, and from the second one on their tokens.
 const WITH_AGE: u16 = 30;
 const WITH_TOKENS: u16 = 44;
-/// The columns that a title keeps before remarks behind it are left out.
+/// The columns that a title keeps before the remarks after it are left out.
 const LEAST_TITLE: usize = 16;
 /// Maximum number of dependencies that a row names.
 const NAMED: usize = 3;
@@ -39,7 +39,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
         }
         return;
     }
-    // A frame that cannot be read is the trouble that the last line tells.
+    // If a frame cannot be read, the last line tells this trouble.
     let _ = screen.stack.read(|tree| {
         for (place, y) in (view.top..view.rows.rows.len()).zip(rows.top()..rows.bottom()) {
             let line = Rect { y, height: 1, ..rows };
@@ -113,7 +113,7 @@ fn title(screen: &Screen<'_>, tree: &Tree, place: usize, width: u16) -> Line {
     line.followed_by(remarks)
 }
 
-/// The remarks behind a title, the most important first, as far as there is room.
+/// The remarks after a title, the most important first, as far as there is room.
 fn remarks(tree: &Tree, row: Row, room: usize) -> Line {
     let node = tree.node(row.handle);
     let record = node.record();
@@ -182,7 +182,7 @@ fn branch(screen: &Screen<'_>, place: usize, width: u16) -> Line {
     let rows = &screen.view.rows.rows;
     let row = rows[place];
     let drawn = row.level.min((usize::from(width).saturating_sub(LEAST_ROOM) / BRANCH).clamp(2, INDENTED_LEVELS));
-    // From the row upwards: whether each level goes on below.
+    // From the row upwards: whether each level continues below.
     let mut levels: Vec<&str> = Vec::with_capacity(drawn);
     let mut current = Some(place);
     while let Some(above) = current.map(|place| rows[place]).filter(|above| above.level > 0) {
