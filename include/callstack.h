@@ -1109,10 +1109,10 @@ CallstackCode callstack_set_active(Callstack *stack, CallstackView frame, Callst
  * _DUPLICATE_ID if a frame that is not from this plan has the same ID, _DEPENDENCY if a change in the stack
  * would make a new entry wait for itself, _FULL; the storage errors.
  */
-CallstackCode callstack_import(Callstack *stack,
-                               CallstackView plan,
-                               CallstackText *out_imported,
-                               CallstackError **error);
+CallstackCode callstack_import_plan(Callstack *stack,
+                                    CallstackView plan,
+                                    CallstackText *out_imported,
+                                    CallstackError **error);
 
 /**
  * Gives a free frame to a worker, for the length of a lease. If several workers ask at the same time, in any

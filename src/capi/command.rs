@@ -634,7 +634,7 @@ pub unsafe extern "C" fn callstack_set_active(
 /// _DUPLICATE_ID if a frame that is not from this plan has the same ID, _DEPENDENCY if a change in the stack
 /// would make a new entry wait for itself, _FULL; the storage errors.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn callstack_import(
+pub unsafe extern "C" fn callstack_import_plan(
     stack: *mut Callstack,
     plan: CallstackView,
     out_imported: *mut CallstackText,
