@@ -1,4 +1,5 @@
-//! A conversation as the rules of folding see it: items in their order, whatever the wire. The readers make it of a request.
+//! A conversation as the rules of folding see it: items in their order, in one form for all wires. The
+//! readers make it from a request.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -30,9 +31,9 @@ pub(crate) struct Item<'a> {
 pub(crate) enum Kind<'a> {
     /// What the person has written or attached.
     Words,
-    /// What a tool has shown beside its outcome, such as a picture.
+    /// What a tool has shown in addition to its outcome, such as a picture.
     Shown,
-    /// What the host has added by itself.
+    /// What the host has added automatically.
     Note,
     /// What the model has said; its text, if that is a text of its own.
     Answer(Option<Value<'a>>),
@@ -42,11 +43,11 @@ pub(crate) enum Kind<'a> {
     Call(Call<'a>),
     /// What a tool has returned.
     Outcome(Outcome<'a>),
-    /// What says nothing by itself, such as the beginning of a step.
+    /// A part that says nothing alone, such as the beginning of a step.
     Layout,
-    /// What stands for all that came before: the provider drops that.
+    /// A text that stands for everything before it: the provider drops what was before it.
     Summary,
-    /// What stays where it is, such as what the host says of its state.
+    /// What stays where it is, such as what the host says about its state.
     Fixed,
 }
 
@@ -59,9 +60,9 @@ pub(crate) struct Call<'a> {
     pub name: &'a str,
     /// What the call does to frames, if the tool is one of the stack's.
     pub role: Option<CallRole>,
-    /// An object, or a string with the text of one.
+    /// An object, or a string with the text of an object.
     pub arguments: Option<Value<'a>>,
-    /// The provider has signed the call, and checks the signature of the first one of a message.
+    /// The provider has signed the call. The provider checks the signature of the first call of a message.
     pub is_signed: bool,
 }
 
@@ -85,7 +86,7 @@ pub(crate) struct Outcome<'a> {
 pub(crate) enum Removal {
     /// It is the whole message.
     Message,
-    /// It is an element of a list of the message. A message has one list, or two.
+    /// It is an element of a list of the message. A message has one or two lists.
     Element(List),
     /// It is the value of a key, which becomes `null`.
     Null,
@@ -98,7 +99,7 @@ pub(crate) enum Removal {
 pub(crate) enum List {
     /// What a message says.
     Content,
-    /// The calls of a message that has them beside its content.
+    /// The calls of a message that has its calls next to its content.
     Calls,
 }
 
@@ -116,18 +117,18 @@ pub(crate) enum Author {
     Model,
     /// The person, the host, or tools.
     Other,
-    /// The host alone, in a message that is no turn of its own.
+    /// The host alone, in a message that is not a turn of its own.
     System,
 }
 
 /// How the outcomes of calls must be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// In the message behind that of the calls.
+    /// In the message after the message of the calls.
     NextMessage,
-    /// In messages of their own behind that of the calls.
+    /// In messages of their own after the message of the calls.
     NextMessages,
-    /// Anywhere behind the calls.
+    /// Anywhere after the calls.
     Behind,
     /// A call of an agent's history can be without an outcome.
     Any,
@@ -146,18 +147,19 @@ pub(crate) struct Conversation<'a> {
     pub messages: Vec<Message>,
     pub items: Vec<Item<'a>>,
     pub order: Order,
-    /// A message can hold the items of several requests, and thinking goes with the call behind it. Otherwise that of a message stays
-    /// whole.
+    /// A message can hold the items of several requests, and thinking goes with the call after it. If this is
+    /// false, the thinking of a message is kept or taken out as a whole.
     pub has_loose_reasoning: bool,
-    /// A turn that has begun with thinking must do so.
+    /// A turn that began with thinking must still begin with thinking.
     pub has_thinking_turns: bool,
-    /// Thinking is bound to what was before it: the provider refuses it behind anything else.
+    /// Thinking is bound to what was before it: the provider refuses it after anything else.
     pub has_bound_thinking: bool,
     /// A message of the system stands before one of the model, or at the end.
     pub has_placed_system: bool,
     /// A message of the model does not follow another one.
     pub has_strict_turns: bool,
-    /// Calls that the provider has run itself, and their outcomes: the item, and the ID that the two have.
+    /// Calls that the provider has run itself, and their outcomes: each item, with the ID that the call and
+    /// its outcome share.
     pub served: Vec<(usize, &'a str)>,
 }
 
@@ -181,14 +183,14 @@ impl<'a> Conversation<'a> {
         self.items.push(Item { kind, bytes, message: self.messages.len(), removal, mark, mark_place: None });
     }
 
-    /// Says that the item that was added last is an object that can have a mark, or has such an object at its end.
+    /// Says that the item that was added last is an object that can have a mark, or ends with such an object.
     pub fn can_be_marked(&mut self, object: &Range<usize>) {
         if let Some(last) = self.items.last_mut() {
             last.mark_place = object.end.checked_sub(1);
         }
     }
 
-    /// Ends the message that is being read: the items since the last one are its own.
+    /// Ends the message that is being read: the items since the last message belong to it.
     pub fn end_message(&mut self, bytes: Range<usize>, author: Author) {
         let start = self.messages.last().map_or(0, |message| message.items.end);
         self.messages.push(Message { bytes, items: start..self.items.len(), author });
@@ -209,8 +211,8 @@ impl<'a> Conversation<'a> {
         self.items.iter().any(ends)
     }
 
-    /// For each item, its partner: for a call its outcome, and for an outcome its call. `None` if outcomes have no calls, stand where
-    /// no provider accepts them, or are missing before the end.
+    /// For each item, its partner: for a call its outcome, and for an outcome its call. `None` if outcomes
+    /// have no calls, are in a place where no provider accepts them, or are missing before the end.
     pub fn pairs(&self) -> Option<Vec<Option<usize>>> {
         let earliest = self.earliest_calls();
         let mut pairs = vec![None; self.items.len()];
@@ -219,7 +221,8 @@ impl<'a> Conversation<'a> {
         for (place, item) in self.items.iter().enumerate() {
             match &item.kind {
                 Kind::Call(Call { id: Some(id), .. }) => {
-                    // Some models number the calls of each message anew, and some providers accept it.
+                    // Some models number the calls of each message from the start again, and some providers
+                    // accept it.
                     let is_free = |before: usize| pairs[before].is_some() && self.order.repeats_ids();
                     if by_id.insert(id, place).is_some_and(|before| !is_free(before)) {
                         return None;
@@ -241,7 +244,8 @@ impl<'a> Conversation<'a> {
         self.are_answered(&pairs).then_some(pairs)
     }
 
-    /// As [`Conversation::pairs`], for a part of a conversation, wherever it was cut: what has no partner here stays alone.
+    /// Like [`Conversation::pairs`], for a part of a conversation, no matter where it was cut: an item
+    /// without a partner in this part stays alone.
     pub fn loose_pairs(&self) -> Vec<Option<usize>> {
         let mut pairs = vec![None; self.items.len()];
         let mut by_id: HashMap<&str, usize> = HashMap::new();
@@ -263,7 +267,7 @@ impl<'a> Conversation<'a> {
         pairs
     }
 
-    /// For each message, the first one whose calls it may answer.
+    /// For each message, the first message whose calls it may answer.
     fn earliest_calls(&self) -> Vec<usize> {
         let mut earliest = Vec::with_capacity(self.messages.len());
         let mut last = 0;
@@ -288,7 +292,7 @@ impl<'a> Conversation<'a> {
             return true;
         }
         let by_model = |message: &Message| message.author == Author::Model;
-        // Where each item is a message, the last answer of the model has several.
+        // On a wire where each item is a message, the last answer of the model has several messages.
         let last = match self.order {
             Order::Behind => self.messages.iter().rposition(|message| !by_model(message)).map(|other| other + 1),
             _ => self.messages.iter().rposition(by_model),
@@ -299,7 +303,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The arguments of a call: an object, or the text of one.
+/// The arguments of a call: an object, or the text of an object.
 pub(crate) fn arguments(call: &Call<'_>) -> Json {
     let Some(value) = call.arguments else { return Json::Null };
     let text = match value.raw() {

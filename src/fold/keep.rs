@@ -1,10 +1,11 @@
-//! What providers and hosts need of a stretch that goes: it stays, or the request would be refused.
+//! Keeps the parts of a folded stretch that providers and hosts need. Without these parts the request would
+//! be refused.
 
 use std::collections::HashMap;
 
 use super::conversation::{Author, Conversation, Kind};
 
-/// What stays or goes for good with something else, whatever comes later.
+/// Decides what stays or goes together with something else. What comes later does not change these decisions.
 pub(super) fn calls(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     loaded(conversation, pairs, gone);
     signed(conversation, pairs, gone);
@@ -27,7 +28,7 @@ fn stay(call: usize, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     }
 }
 
-/// What has loaded tools stays: the host goes on as if the model had them.
+/// An outcome that has loaded tools stays: the host continues as if the model had these tools.
 fn loaded(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     for (place, item) in conversation.items.iter().enumerate() {
         if matches!(&item.kind, Kind::Outcome(outcome) if outcome.loads_tools)
@@ -38,7 +39,7 @@ fn loaded(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [
     }
 }
 
-/// In a message of which a part stays, the call whose signature the provider checks stays.
+/// If a part of a message stays, the call whose signature the provider checks stays too.
 fn signed(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     for message in &conversation.messages {
         let is_signed = |place: usize| match &conversation.items[place].kind {
@@ -56,7 +57,7 @@ fn signed(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [
     }
 }
 
-/// A call that the provider has run itself and its outcome go together.
+/// A call that the provider has run itself goes together with its outcome.
 fn served(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     let served = &conversation.served;
     let going: HashMap<&str, usize> = served.iter().filter_map(|(place, id)| Some((*id, gone[*place]?))).collect();
@@ -65,21 +66,22 @@ fn served(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     }
 }
 
-/// Where messages of the model cannot follow each other, what was said beside calls goes with them, if no outcome and no words stay
-/// behind it.
+/// On a wire where messages of the model cannot follow each other, what was said next to calls goes with the
+/// calls, if no outcome and no words stay after it.
 fn said_beside(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     if !conversation.has_strict_turns {
         return;
     }
     for (message, next) in conversation.messages.iter().zip(conversation.messages.iter().skip(1)) {
         let calls = || message.items.clone().filter(|place| matches!(conversation.items[*place].kind, Kind::Call(_)));
-        // Without calls there is none, and so there is if one stays.
+        // There is no fold if there are no calls, or if one of them stays.
         let fold = calls().try_fold(None, |_, call| gone[call].map(Some)).flatten();
         let Some(fold) = fold else { continue };
         if next.items.clone().all(|place| gone[place].is_some()) {
             let is_kept = |place: usize| matches!(conversation.items[place].kind, Kind::Fixed | Kind::Summary);
             if message.items.clone().any(is_kept) {
-                // What must stay does so together with a call, behind which the next message can stand.
+                // A part that must stay does so together with a call, so that the next message can come after
+                // that call.
                 calls().next_back().into_iter().for_each(|call| stay(call, pairs, gone));
                 continue;
             }
@@ -88,8 +90,9 @@ fn said_beside(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &
     }
 }
 
-/// A turn of the model that began with thinking does so still: if the first message that stays behind the person's words has calls
-/// and no thinking, the first one of the turn with thinking stays before it. Wherever the words are, so that it stays for good.
+/// A turn of the model that began with thinking must still begin with it. If the first message that stays
+/// after the person's words has calls and no thinking, the first message with thinking of that turn stays
+/// before it. This does not depend on where the words are, so that the thinking stays for good.
 fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     if !conversation.has_thinking_turns {
         return;
@@ -123,8 +126,8 @@ fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], g
     }
 }
 
-/// A message of the system that would not stand before one of the model, or at the end, goes with what was behind it: the provider
-/// refuses it elsewhere.
+/// A message of the system must be before a message of the model, or at the end: the provider refuses it
+/// elsewhere. If it would be elsewhere, it goes with what was after it.
 pub(super) fn systems(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     if !conversation.has_placed_system {
         return;
@@ -143,8 +146,9 @@ pub(super) fn systems(conversation: &Conversation<'_>, gone: &mut [Option<usize>
     }
 }
 
-/// Thinking that is bound to what was before it goes if that has changed since: it was thought between the calls of a decision to fold.
-/// Each is the fold, if it is folded now, and the calls. `others` is the number of the fold for the others.
+/// Takes out thinking that is bound to what was before it, if that has changed since: it was thought between
+/// the calls of a decision to fold. Each decision is the fold, if it is folded now, and its calls. `others`
+/// is the number of the fold for the other thoughts.
 pub(super) fn drop_bound_thinking(
     conversation: &Conversation<'_>,
     decisions: impl Iterator<Item = (Option<usize>, usize, usize)>,
@@ -157,7 +161,7 @@ pub(super) fn drop_bound_thinking(
     let mut decisions: Vec<_> = decisions.collect();
     decisions.sort_by_key(|(_, from, _)| *from);
     let mut decisions = decisions.into_iter().peekable();
-    // The decision that reaches furthest of those that have begun.
+    // Of the decisions that have begun, the one that reaches furthest.
     let mut furthest: Option<(Option<usize>, usize)> = None;
     for (place, item) in conversation.items.iter().enumerate() {
         while let Some((fold, _, to)) = decisions.next_if(|(_, from, _)| *from < place) {
@@ -172,7 +176,7 @@ pub(super) fn drop_bound_thinking(
     }
 }
 
-/// What was thought before something that stays, stays as well: providers check it together with that.
+/// What was thought before something that stays, stays as well: providers check the two together.
 pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     let items = &conversation.items;
     let is_reasoning = |place: usize| matches!(items[place].kind, Kind::Reasoning);
@@ -191,7 +195,7 @@ pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usiz
         }
         return;
     }
-    // Whether what was thought goes with what is behind it: `Some(None)` if that stays.
+    // Whether a thought goes with what is after it: `Some(None)` if that stays.
     let mut behind: Option<Option<usize>> = None;
     for place in (0..items.len()).rev() {
         match () {
@@ -200,7 +204,7 @@ pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usiz
                 if let Some(fold) = behind {
                     gone[place] = fold.and(gone[place].or(fold));
                 }
-                // Reasoning before this one goes with what is before this one.
+                // Reasoning before this one goes with the items before this one.
                 behind = behind.filter(|_| place > 0 && is_reasoning(place - 1));
             }
             () => behind = None,
@@ -208,7 +212,7 @@ pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usiz
     }
 }
 
-/// Parts that say nothing by themselves, such as the beginning of a step, go or stay with the rest of their message.
+/// Parts that say nothing alone, such as the beginning of a step, go or stay with the rest of their message.
 pub(super) fn layout(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     for message in &conversation.messages {
         let is_layout = |place: &usize| matches!(conversation.items[*place].kind, Kind::Layout);

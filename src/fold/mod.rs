@@ -1,9 +1,10 @@
 //! A conversation without what its finished frames have said.
 //!
-//! In a host whose agent works on all its frames in one conversation, the conversation grows with each of them. Yet a pushed
-//! and popped frame is a call and its return: [`fold`] makes a request look like that. The answer of the push becomes what the
-//! frame has returned, and everything from there to the answer of the pop is gone. What is not folded keeps its bytes, so
-//! signatures stay valid, and a prompt cache loses only what is behind the push, once.
+//! In a host whose agent works on all its frames in one conversation, the conversation grows with each frame.
+//! Yet a pushed and popped frame is a call and its return: [`fold`] makes a request look like that. The
+//! answer of the push becomes what the frame has returned, and everything from there to the answer of the pop
+//! is gone. What is not folded keeps its bytes. So signatures stay valid, and a prompt cache loses only what
+//! is after the push, once.
 //!
 //! ```
 //! use callstack_core::fold::{FoldSettings, Wire, fold};
@@ -24,8 +25,8 @@
 //! assert_eq!(folded.report.stretches[0].items, 4);
 //! ```
 //!
-//! The result is a function of the request and the settings alone: no clock, no randomness, no memory of earlier requests. What
-//! cannot be understood comes back as it was.
+//! The result is a function of the request and the settings alone: no clock, no randomness, no memory of
+//! earlier requests. A request that cannot be understood comes back as it was.
 //!
 //! See `docs/fold.md` for the rule, with a conversation before and after.
 
@@ -72,7 +73,7 @@ pub enum Wire {
     Anthropic,
     /// A request of OpenAI's Responses.
     Responses,
-    /// A request of OpenAI's Chat Completions, which many providers speak.
+    /// A request of OpenAI's Chat Completions, which many providers accept.
     Chat,
     /// A request of Gemini's `generateContent`.
     Gemini,
@@ -124,14 +125,15 @@ impl FromStr for Wire {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FoldSettings {
-    /// The host's names of the tools, where they are neither the library's own nor those of the MCP server.
+    /// The host's names of the tools, if they are neither the library's own names nor those of the MCP
+    /// server.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub tools: ToolNames,
     /// The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the names of tools, as in
     /// `mcp__callstack__push`.
     pub server: String,
-    /// How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call of the tool that shows
-    /// a frame. An empty text: nothing is said.
+    /// How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call
+    /// of the tool that shows a frame. With an empty text, nothing is said.
     pub pointer: Option<String>,
     /// Also fold the turns of a conversation before its first frame. Default (`null`): no.
     pub turns: Option<TurnSettings>,
@@ -143,17 +145,19 @@ impl Default for FoldSettings {
     }
 }
 
-/// When the turns of a conversation without frames, or before the first one, are folded. A turn runs from the person's words to the agent's last answer before
-/// the next ones.
+/// When the turns of a conversation without frames, or before the first frame, are folded. A turn runs from
+/// the person's words to the agent's last answer before the next words.
 ///
-/// In JSON: `{"floor": 40000, "pointer": "The whole conversation is in log.jsonl."}`. `floor` is required; unknown keys are rejected.
+/// In JSON: `{"floor": 40000, "pointer": "The whole conversation is in log.jsonl."}`. `floor` is required;
+/// unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TurnSettings {
-    /// In tokens, estimated by [`Approx`](crate::context::Approx) from samples: when the person writes, and the turns that are finished and not folded have more than this
-    /// together, they are all folded. 40,000 to 60,000 cost least in windows of 200,000 tokens; see `docs/fold.md`.
+    /// In tokens, estimated by [`Approx`](crate::context::Approx) from samples. When the person writes, and
+    /// the turns that are finished and not folded have more than this together, these turns are all folded.
+    /// 40,000 to 60,000 cost least in windows of 200,000 tokens; see `docs/fold.md`.
     pub floor: usize,
     /// How an agent reads what was folded. Default: nothing is said.
     #[serde(default)]
@@ -201,7 +205,7 @@ pub struct Folded<'a> {
 pub struct FoldReport {
     /// The stretches that are gone, in the order of their beginnings. What was pushed and popped within a stretch is not listed.
     pub stretches: Vec<FoldedStretch>,
-    /// The turns that are folded, those together that were folded at once.
+    /// The turns that are folded. Turns that were folded at once are one element.
     pub turns: Vec<FoldedTurns>,
 }
 
@@ -248,7 +252,7 @@ pub struct FoldedStretch {
     pub returned: usize,
 }
 
-/// How a frame has ended whose stretch is folded.
+/// How a frame ended whose stretch is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -256,7 +260,7 @@ pub struct FoldedStretch {
 pub enum FoldedStatus {
     /// With results.
     Completed,
-    /// Without what it was to reach.
+    /// Without the results that it was to reach.
     Failed,
     /// It waits for an answer, and another frame has begun since.
     Blocked,
@@ -277,7 +281,8 @@ impl FoldedStatus {
 
 /// Returns a request without what its finished frames have said. See the [module](self).
 ///
-/// A request without a finished frame, one that breaks a rule of its wire, and a text that is no request come back borrowed.
+/// Some texts come back borrowed: a request without a finished frame, a request that breaks a rule of its
+/// wire, and a text that is not a request.
 pub fn fold<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Folded<'a> {
     let unchanged = || Folded { text: Cow::Borrowed(request), report: FoldReport::default() };
     folded(wire, request, settings).unwrap_or_else(unchanged)
@@ -285,7 +290,7 @@ pub fn fold<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Folded
 
 fn folded<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Option<Folded<'a>> {
     let names = CallNames::new(&settings.tools, &settings.server);
-    // Most requests have no tool of ours: then nothing is built of them.
+    // Most requests have no tool of ours: then nothing is built from them.
     if settings.turns.is_none() && !names.may_be_in(request) {
         return None;
     }

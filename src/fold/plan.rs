@@ -1,11 +1,11 @@
-//! What becomes of a conversation: which items go, and which texts stand in their place. The rules make it, and the writer
-//! carries it out.
+//! What happens to a conversation: which items go, and which texts replace them. The rules make the plan, and
+//! the writer carries it out.
 
 use super::FoldedStatus;
 use crate::frame::Handle;
 use crate::json::Value;
 
-/// What becomes of a conversation.
+/// What happens to a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Plan<'a> {
     /// For each item, the number of the fold with which it goes.
@@ -17,7 +17,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// This plan and another one of the same conversation, which folds other items.
+    /// This plan together with another plan for the same conversation, which folds other items.
     pub fn and(mut self, other: Self) -> Self {
         let before = self.folds.len();
         for (own, others) in self.gone.iter_mut().zip(other.gone) {
@@ -29,11 +29,11 @@ impl Plan<'_> {
     }
 }
 
-/// A part of the conversation that goes as one.
+/// A part of the conversation that goes as a whole.
 #[derive(Debug)]
 pub(super) struct Fold<'a> {
     pub what: What,
-    /// A text, and the one in its place.
+    /// A text, and the text that replaces it.
     pub replaced: Option<(Value<'a>, String)>,
 }
 
@@ -44,8 +44,8 @@ pub(super) enum What {
     Stretch(Handle, FoldedStatus),
     /// This number of turns.
     Turns(usize),
-    /// An answer that stays without what it says about the place.
+    /// An answer that stays, but without the part that says where the conversation is.
     Answer,
-    /// Thoughts alone, which were bound to what was before them.
+    /// Only thoughts, which were bound to what was before them.
     Thoughts,
 }

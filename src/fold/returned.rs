@@ -34,7 +34,7 @@ impl Returned<'_> {
     pub fn in_full(&self, settings: &FoldSettings) -> Vec<String> {
         let text =
             |key: &str| self.arguments.get(key).and_then(Json::as_str).map(str::trim).filter(|text| !text.is_empty());
-        // What a call says about a frame that it has begun belongs to that one.
+        // What a call says about another frame that it has begun belongs to that frame.
         let mut lines = vec![match self.end.begins_place() {
             true => self.end.body().lines().next().unwrap_or_default().to_owned(),
             false => self.end.body().to_owned(),
@@ -72,19 +72,20 @@ impl Returned<'_> {
         lines
     }
 
-    /// For a stretch whose frame was finished by a call that stays, or went on in another one.
+    /// For a stretch whose frame was finished by a call that stays, or whose frame continued in another
+    /// stretch.
     pub fn below(&self) -> String {
         format!("{} is {}{BELOW}", self.name, self.status.as_str())
     }
 }
 
-/// A text as it is returned: as it is, but for lines that could be taken for those of an answer.
+/// A text as it is returned: unchanged, except for lines that could be taken for lines of an answer.
 fn told(text: &str) -> Cow<'_, str> {
     let text = shortened(text);
     if Told::is_imitated_in(&text) { Cow::Owned(hanging_indent(&text).into_owned()) } else { text }
 }
 
-/// A text with at most as many characters as are returned in full.
+/// A text, cut to the number of characters that are returned in full.
 fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST_RESULTS) {
         None => Cow::Borrowed(text),

@@ -1,10 +1,11 @@
-//! What the person writes while the agent works: some hosts pass it on within a note of theirs, as if a tool had said it.
+//! What the person writes while the agent works. Some hosts pass it to the agent within a note of their own,
+//! as if a tool had said it.
 
 use crate::json::{Value, each_string};
 
 /// How hosts begin such a note.
 const BEGINNING: &str = "The user sent ";
-/// How they begin the outcome of a call that the person has refused, with a reason.
+/// How hosts begin the outcome of a call that the person has refused and given a reason for.
 const REFUSAL: &str = "The user doesn't want to ";
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";

@@ -1,4 +1,5 @@
-//! The writer: a request without what goes, and with the texts that stand in its place. All other bytes are copied.
+//! The writer. It writes a request without the parts that go, and with the texts that replace them. All other
+//! bytes are copied.
 
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<
                 Removal::Null => {
                     edits.push(Edit { bytes: conversation.items[place].bytes.clone(), text: "null".to_owned() });
                 }
-                // A message that stays has no item that is all of it.
+                // A message that stays has no item that is the whole message.
                 Removal::Message => return None,
                 Removal::Element(_) | Removal::WithCall => {}
             }
@@ -51,7 +52,7 @@ pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<
     Some(apply(request, edits))
 }
 
-/// Takes elements out of a list, with the commas beside them. `None` if none would be left.
+/// Takes elements out of a list, with the commas next to them. `None` if no element would be left.
 fn cut(elements: &[(Range<usize>, bool)], edits: &mut Vec<Edit>) -> Option<()> {
     let mut place = 0;
     while place < elements.len() {
@@ -72,10 +73,11 @@ fn cut(elements: &[(Range<usize>, bool)], edits: &mut Vec<Edit>) -> Option<()> {
     Some(())
 }
 
-/// The marks of a cache that stood on what goes: each moves to the nearest place before it that can have one.
+/// The marks of a cache that were on items that go: each mark moves to the nearest place before it that can
+/// have one.
 fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
-    // The last place that stays, until it has a mark.
+    // The last place that stays, until that place gets a mark.
     let mut free = None;
     for (item, gone) in conversation.items.iter().zip(&plan.gone) {
         match (gone, item.mark, item.mark_place) {
@@ -93,7 +95,7 @@ fn boundary(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> 
     let at = plan.boundary?;
     let item = &conversation.items[at];
     let place = item.mark_place.filter(|_| item.mark.is_none())?;
-    // A mark must not last longer than one before it, so it is that of the next one.
+    // A mark must not last longer than a mark before it, so this one copies the next mark.
     let mark = conversation.items[at..].iter().find_map(|item| item.mark)?;
     (request.matches("\"cache_control\"").count() < MOST_MARKS).then(|| marked(place, mark))
 }
@@ -110,7 +112,7 @@ fn apply(request: &str, mut edits: Vec<Edit>) -> String {
     let mut text = String::with_capacity((request.len() + added).saturating_sub(removed));
     let mut rest = 0;
     for edit in edits {
-        // What goes with something around it is not changed.
+        // An edit within a larger edit is not applied.
         if edit.bytes.start < rest {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The rule for frames: the stretch of a frame that has ended goes, and the answer of the call that began it becomes what the
-//! frame has returned.
+//! The rule for frames. The stretch of a frame that has ended goes, and the answer of the call that began the
+//! frame becomes what the frame has returned.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +34,7 @@ pub(super) fn plan<'a>(
         }
     }
     keep::calls(conversation, pairs, &mut gone);
-    // What a frame has returned does not change when thoughts come back because of something later.
+    // What a frame has returned does not change if thoughts come back because of something later.
     let returned = gone.clone();
     keep::thoughts(conversation, pairs, &mut gone);
     // Thoughts go with the outermost stretch, or as a fold of their own.
@@ -88,7 +88,8 @@ struct Stretches<'a, 'b> {
 }
 
 impl<'a> Stretches<'a, '_> {
-    /// For each outermost segment, those within it whose frames belong elsewhere: their results are for somebody who is still there.
+    /// For each outermost segment, the segments within it whose frames belong elsewhere: their results are
+    /// for a frame that is still there.
     fn inside(&self) -> HashMap<usize, Vec<usize>> {
         let mut frames: HashMap<usize, HashSet<Key>> = HashMap::new();
         for (segment, outermost) in self.folded.iter().enumerate() {
@@ -97,7 +98,7 @@ impl<'a> Stretches<'a, '_> {
             }
         }
         let mut inside: HashMap<usize, Vec<usize>> = HashMap::new();
-        // Each frame once, where it was seen last.
+        // Each frame is listed once, at the segment where it was seen last.
         let mut seen = HashSet::new();
         for (segment, outermost) in self.folded.iter().enumerate().rev() {
             let Some(outermost) = outermost.filter(|outermost| *outermost != segment) else { continue };
@@ -111,8 +112,9 @@ impl<'a> Stretches<'a, '_> {
         inside
     }
 
-    /// Answers that stay although they say of a frame that the conversation is in it, and nobody sees any more that it was: of calls
-    /// that providers and hosts need, and of calls for a frame around. They keep what they say besides.
+    /// Answers that stay and say that the conversation is in a frame, although the conversation does not show
+    /// any more that it was there. They are answers of calls that providers and hosts need, and of calls for
+    /// a frame around. They keep what else they say.
     fn stale(
         &self,
         gone: &[Option<usize>],
@@ -129,10 +131,10 @@ impl<'a> Stretches<'a, '_> {
         let begun: HashMap<usize, Handle> = begun.collect();
         let without_place = |place: usize| {
             let answer = &self.walk.answers[&place];
-            // In no frame, it was wherever it was seen.
+            // An answer that says that the conversation is in no frame is true no matter where it is seen.
             let told = Told::read(&answer.text).filter(|told| told.place.is_some())?;
             let start = told.answer.as_ptr() as usize - answer.text.as_ptr() as usize;
-            // What the frame became can change, and this does not.
+            // What became of the frame can change, but this sentence does not.
             let begun = begun.get(&place).map(|frame| format!("{} has begun.", told.name_of(*frame)));
             let line = begun.unwrap_or_else(|| told.body().to_owned());
             let text = format!("{}{line}{}", &answer.text[..start], &answer.text[start + told.answer.len()..]);
@@ -141,8 +143,8 @@ impl<'a> Stretches<'a, '_> {
         places.into_iter().filter_map(without_place).collect()
     }
 
-    /// What a task becomes that began with the person's words: the call that has ended it stays, and its answer also says what was
-    /// recorded.
+    /// What happens to a task that began with the person's words: the call that has ended it stays, and its
+    /// answer also says what was recorded.
     fn fold_task(&self, segment: usize, inside: &[usize]) -> Option<Fold<'a>> {
         let frame = self.walk.segments[segment].frame;
         let known = self.walk.frames.get(&frame)?;
@@ -161,7 +163,7 @@ impl<'a> Stretches<'a, '_> {
         Some(Fold { what: What::Stretch(frame.1, known.status?), replaced })
     }
 
-    /// What a segment becomes.
+    /// What happens to a segment.
     fn fold(&self, segment: usize, is_last: bool, inside: &[usize]) -> Option<Fold<'a>> {
         if self.walk.segments[segment].task.is_some() {
             return self.fold_task(segment, inside);
@@ -174,7 +176,7 @@ impl<'a> Stretches<'a, '_> {
         let frame = self.walk.segments[segment].frame;
         let end = self.walk.frames.get(&frame)?.end?;
         let is_below = !is_last || self.gone[end].is_none();
-        // A call that has also finished the frame before: what it says about that stays.
+        // A call that has also finished the frame before: what the answer says about that frame stays.
         let before = from.answer.lines().next().filter(|_| from.subject != frame.1);
         lines.extend(before.filter(|line| !is_below || !self.is_said(segment, line)).map(str::to_owned));
         if is_below {
@@ -200,7 +202,8 @@ impl<'a> Stretches<'a, '_> {
         Some(Fold { what: What::Stretch(frame.1, status), replaced: Some((begun.value, text)) })
     }
 
-    /// True if the call that has begun a segment says itself what a line of its answer says: how it has finished another frame.
+    /// True if the call that has begun a segment itself says what a line of its answer says: how the call has
+    /// finished another frame.
     fn is_said(&self, segment: usize, line: &str) -> bool {
         let begin = self.walk.segments[segment].begin.map(|begin| &self.walk.items[begin].kind);
         let Some(Kind::Call(call)) = begin else { return false };
@@ -230,10 +233,11 @@ impl<'a> Stretches<'a, '_> {
         })
     }
 
-    /// The line that says where the conversation is behind a stretch.
+    /// The line that says where the conversation is after a stretch.
     fn place(&self, segment: usize, end: &Told<'_>) -> String {
-        // The call has begun another frame, in which nobody is any more who sees this; or the conversation stays in one that has begun
-        // in this stretch, and stands behind it now.
+        // There are two cases. The call has begun another frame, and a reader of this line is not in that
+        // frame any more. Or the conversation stays in a frame that has begun in this stretch, and that frame
+        // now comes after the stretch.
         let Segment { frame, begin, .. } = self.walk.segments[segment];
         let is_within = end.place.is_some_and(|place| {
             let inner = self.walk.frames.get(&(frame.0, place)).map_or(&[][..], |known| &known.segments);
@@ -254,7 +258,7 @@ impl<'a> Stretches<'a, '_> {
     }
 }
 
-/// What the person has written within outcomes that go, for each segment with which they go.
+/// What the person has written within outcomes that go, for each segment that takes such outcomes with it.
 fn words(conversation: &Conversation<'_>, gone: &[Option<usize>]) -> HashMap<usize, Vec<String>> {
     let mut words: HashMap<usize, Vec<String>> = HashMap::new();
     for (item, gone) in conversation.items.iter().zip(gone) {

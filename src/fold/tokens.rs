@@ -1,22 +1,23 @@
-//! The length of parts of a request in tokens. Counting all of a long request would take longer than folding it, so of a long
-//! part a sample is counted.
+//! The length of parts of a request in tokens. Counting all of a long request would take longer than folding
+//! it, so only a sample of a long part is counted.
 
 use crate::context::{Approx, TokenCounter};
 use crate::text::floor_char_boundary;
 
 /// Up to this length, in bytes, all of a part is counted.
 const SHORT: usize = 384;
-/// The length of the sample of a longer one, from its middle, in bytes.
+/// The length of the sample of a longer part, from its middle, in bytes.
 const SAMPLE: usize = 192;
 
 /// About what a picture or a page costs, in tokens.
 const PICTURE: usize = 1_500;
-/// What stands before a file in base64: in Anthropic's, Gemini's and pi's form, and in URLs.
+/// What comes before a file in base64: in Anthropic's, Gemini's and pi's form, and in URLs.
 const FILES: [&str; 2] = ["\"data\":\"", ";base64,"];
-/// A shorter text is no file, in bytes.
+/// A shorter text is not a file, in bytes.
 const SHORTEST_FILE: usize = 2_000;
 
-/// Estimates the tokens of a part. Files in base64 have a price of their own: providers show them to the model as pictures or pages.
+/// Estimates the tokens of a part. Files in base64 have a price of their own: providers show them to the
+/// model as pictures or pages.
 pub(super) fn estimated(part: &str) -> usize {
     let mut tokens = 0;
     let mut rest = part;

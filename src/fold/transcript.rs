@@ -1,4 +1,5 @@
-//! What a request says, item by item, each in the frame in which the conversation was: for the logs of frames.
+//! What a request says, item by item, for the logs of frames. Each item is in the frame in which the
+//! conversation was at that item.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +13,7 @@ use crate::json::Value;
 use crate::text::{fnv, from_json};
 use crate::vocabulary::calls::CallNames;
 
-/// The keys of a part of a message in which its text is, in the order in which they are looked for.
+/// The keys of a part of a message that can hold its text, in the order in which they are looked for.
 const TEXTS: [&str; 8] = ["text", "thinking", "content", "output", "summary", "parts", "response", "result"];
 
 /// The items of a conversation that were seen before.
@@ -24,7 +25,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Of a conversation with this name: the same words in another one are other items.
+    /// The seen items of a conversation with this name: the same words in another conversation are other
+    /// items.
     pub fn of(conversation: &str) -> Self {
         Self { ids: HashSet::new(), conversation: fingerprint(&[conversation.as_bytes()]) }
     }
@@ -36,12 +38,14 @@ impl Seen {
 pub struct Transcript {
     /// The new items, in their order.
     pub items: Vec<TranscriptItem>,
-    /// The frame in which the conversation is at the end of the request. `None`: in none, or nobody has said it.
+    /// The frame in which the conversation is at the end of the request. `None`: it is in no frame, or
+    /// nothing in the request says in which one.
     pub place: Option<Handle>,
-    /// True if the conversation has said in which frames it is. Otherwise only the stack can know it.
+    /// True if the conversation has said in which frames it is. Otherwise only the stack can know the frames.
     pub has_frames: bool,
-    /// True if the request offers the stack's tools to the model: requests for titles, summaries and the like do not. A list of messages
-    /// alone says nothing about tools, and counts as one that does.
+    /// True if the request offers the stack's tools to the model. Requests for titles, summaries and similar
+    /// texts do not. A list of messages alone says nothing about tools, and counts as a request that offers
+    /// them.
     pub has_tools: bool,
     /// The model that is asked, if the request names it.
     pub model: Option<String>,
@@ -53,17 +57,23 @@ pub struct Transcript {
 pub struct TranscriptItem {
     /// The frame in which the conversation was.
     pub frame: Option<Handle>,
-    /// The item as the log of a frame has it, without a time: `{"id": "9f0c2a…", "role": "assistant", "text": "…"}` for words and answers;
-    /// `"calls": [{"id": "call_1", "name": "Bash", "arguments": {…}}]` for a call; the role `tool` with `call`, `name` and `isError` for its
-    /// outcome; `"parts": [{"type": "reasoning", "text": "…"}]` for thinking; the role `host` for what the host has added; `"summary": true` for
-    /// the summary of a compaction. The ID is the same in each request that repeats the item.
+    /// The item as the log of a frame has it, without a time:
+    ///
+    /// - for words and answers, `{"id": "9f0c2a…", "role": "assistant", "text": "…"}`;
+    /// - for a call, `"calls": [{"id": "call_1", "name": "Bash", "arguments": {…}}]`;
+    /// - for the outcome of a call, the role `tool` with `call`, `name` and `isError`;
+    /// - for thinking, `"parts": [{"type": "reasoning", "text": "…"}]`;
+    /// - for what the host has added, the role `host`;
+    /// - for the summary of a compaction, `"summary": true`.
+    ///
+    /// The ID is the same in each request that repeats the item.
     pub entry: Json,
     /// True for a text of the answer to the request.
     pub is_answer: bool,
 }
 
-/// Returns what a request says that was not seen before, and adds it to that. `None` for what cannot be understood. What the system and the
-/// developer say is left out.
+/// Returns what a request says that was not seen before, and adds it to `seen`. `None` for a request that
+/// cannot be understood. What the system and the developer say is left out.
 ///
 /// ```
 /// use callstack_core::fold::{FoldSettings, Seen, Wire, transcript};
@@ -79,7 +89,7 @@ pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut
     answered_transcript(wire, request, &[], settings, seen)
 }
 
-/// A part of the answer of a model, as the next request of the conversation repeats it.
+/// A part of the answer of a model, in the form in which the next request of the conversation repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerPart {
@@ -103,7 +113,7 @@ impl AnswerPart {
     }
 }
 
-/// As [`transcript`], with the parts of the answer to the request: the next request repeats them.
+/// Like [`transcript`], with the parts of the answer to the request: the next request repeats them.
 pub fn answered_transcript(
     wire: Wire,
     request: &str,
@@ -155,8 +165,9 @@ pub fn answered_transcript(
     })
 }
 
-/// A number for the words with which a conversation begins: where a host does not name its conversations, those that begin with other words are
-/// others. `None` for what cannot be understood, and for a request without words.
+/// A number for the words with which a conversation begins. If a host does not name its conversations,
+/// conversations that begin with different words are different ones. `None` for a request that cannot be
+/// understood, and for a request without words.
 pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
     let settings = FoldSettings::default();
     let conversation = wire::read(wire, request, &CallNames::new(&settings.tools, &settings.server))?;
@@ -164,8 +175,8 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
     Some(fingerprint(&[said_by(request, first).as_bytes()]))
 }
 
-/// The words before the first call of a tool, message by message: what a host says at the beginning of each conversation, and the task. Empty
-/// for what cannot be understood.
+/// The words before the first call of a tool, message by message: what a host says at the beginning of each
+/// conversation, and the task. Empty for a request that cannot be understood.
 pub fn opening(wire: Wire, request: &str) -> Vec<String> {
     let settings = FoldSettings::default();
     let names = CallNames::new(&settings.tools, &settings.server);
@@ -175,8 +186,8 @@ pub fn opening(wire: Wire, request: &str) -> Vec<String> {
     words.map(|item| said_by(request, item)).collect()
 }
 
-/// What a call of the model has returned, if the request has it. `call`: as the answer of the model had it; of several that are alike, the last
-/// one that has an outcome.
+/// What a call of the model has returned, if the request has it. `call` is the call as it was in the answer
+/// of the model. If several calls are the same, the last one that has an outcome counts.
 pub fn outcome_of(wire: Wire, request: &str, call: &AnswerPart) -> Option<CallOutcome> {
     let AnswerPart::Call { id: wanted, name, arguments: given } = call else { return None };
     let settings = FoldSettings::default();
@@ -212,22 +223,24 @@ pub struct CallOutcome {
     pub is_error: bool,
 }
 
-/// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and
-/// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
+/// The numbers of items: each is the same in each request that repeats the item. The number does not depend
+/// on three things that change: marks of a prompt cache move, hosts shorten old outcomes, and a compaction
+/// removes what is before an item. It does depend on what is just before the item: words such as `go on` are
+/// said more than once.
 #[derive(Default)]
 pub(crate) struct Ids {
     conversation: u64,
-    /// The IDs of calls say nothing: Gemini gives none, and its host makes others each time.
+    /// The IDs of calls say nothing: Gemini gives none, and its host makes other IDs each time.
     without_ids: bool,
     all: Vec<u64>,
-    /// What was said last, whatever was before it.
+    /// What was said last, without regard to what was before it.
     last: u64,
     times: HashMap<u64, u64>,
 }
 
 impl Ids {
-    /// Of items behind others; `last`: what [`Ids::last`] was there. What is said again behind the same words has the same number, since
-    /// nobody counts how often it was said.
+    /// For items that come after other items. `last` is what [`Ids::last`] was there. What is said again
+    /// after the same words has the same number, because it is not counted here how often it was said.
     pub(crate) fn behind(conversation: &str, last: &str) -> Self {
         let last = u64::from_str_radix(last, 16).unwrap_or_default();
         Self { last, ..Self::of(Seen::of(conversation).conversation) }
@@ -294,7 +307,8 @@ fn number_of_call(id: &str, name: &str, arguments: &Json) -> u64 {
     fingerprint(&[b"call", id.as_bytes(), name.as_bytes(), arguments.as_bytes()])
 }
 
-/// A value with the keys of its objects in their order, whatever order the library keeps.
+/// A value with the keys of its objects in sorted order. This does not depend on the order that the library
+/// keeps.
 fn sorted(value: &Json) -> Json {
     match value {
         Json::Array(values) => values.iter().map(sorted).collect(),
@@ -306,9 +320,9 @@ fn sorted(value: &Json) -> Json {
     }
 }
 
-/// A number for some texts, which logs keep.
+/// A number made from some texts. Logs keep it.
 fn fingerprint(parts: &[&[u8]]) -> u64 {
-    // A byte that no text has ends each part.
+    // A byte that does not occur in a text ends each part.
     fnv(parts.iter().flat_map(|part| part.iter().chain(&[0xff])).map(|byte| u64::from(*byte)))
 }
 

@@ -1,8 +1,8 @@
 //! The rule for conversations without frames: finished turns are folded to the person's words and the agent's last answer.
 //!
-//! A turn runs from the person's words to the agent's last answer before the next words. When the person writes, and the
-//! finished turns that are not folded yet have more tokens together than the floor, they are all folded. So a prompt cache is
-//! lost seldom, and then once.
+//! A turn runs from the person's words to the agent's last answer before the next words. When the person
+//! writes, and the finished turns that are not folded yet have more tokens together than the floor, these
+//! turns are all folded. So a prompt cache is seldom lost, and then only once.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings:
     // The last one is still under way.
     let before_frames = turns.iter().take(turns.len().saturating_sub(1)).filter(|turn| turn.end <= first_frame);
     for turn in before_frames {
-        // What stays does not count: so a conversation that is folded is not folded further.
+        // What stays does not count. So a conversation that is folded is not folded further.
         let items = going(conversation, turn).map(|place| &conversation.items[place]);
         let own = items.filter(|item| item.removal != Removal::WithCall);
         tokens += own.map(|item| estimated(&request[item.bytes.clone()])).sum::<usize>();
@@ -39,7 +39,7 @@ pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings:
             (finished, tokens) = (Vec::new(), 0);
         }
     }
-    // What was thought then was bound to what is gone now.
+    // The thoughts of these turns were bound to what is gone now.
     if !conversation.has_bound_thinking {
         keep::reasoning(conversation, &mut plan.gone);
     }
@@ -74,8 +74,8 @@ fn is_work(conversation: &Conversation<'_>, place: usize) -> bool {
     matches!(conversation.items[place].kind, Kind::Call(_) | Kind::Outcome(_))
 }
 
-/// The items of a turn that go when it is folded: all but the words, what the host says with them, and what the model has said behind
-/// its work. A turn without work has none.
+/// The items of a turn that go when the turn is folded. The words stay, and so do the host's notes with the
+/// words and what the model has said after its work. If a turn has no work, none of its items go.
 fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<Item = usize> {
     let first = turn.clone().find(|place| is_work(conversation, *place)).unwrap_or(turn.end);
     let last = turn.clone().rfind(|place| is_work(conversation, *place)).unwrap_or(turn.start);
@@ -92,7 +92,7 @@ fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<
     })
 }
 
-/// Folds turns at once. The index of their files stands behind the last answer.
+/// Folds turns at once. The index of their files comes after the last answer.
 fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &TurnSettings, plan: &mut Plan<'a>) {
     let number = plan.folds.len();
     let (mut paths, mut known, mut folded, mut last) = (Vec::new(), HashSet::new(), 0, None);
@@ -135,7 +135,8 @@ fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &
     plan.folds.push(Fold { what: What::Turns(folded), replaced });
 }
 
-/// Adds the paths that the arguments of a call name: texts of one line, under a key that speaks of a path or a file.
+/// Adds the paths that the arguments of a call name: texts of one line, under a key whose name contains
+/// `path` or `file`.
 fn add_paths(call: &Call<'_>, paths: &mut Vec<String>, known: &mut HashSet<String>) {
     let Json::Object(arguments) = arguments(call) else { return };
     for (key, value) in &arguments {

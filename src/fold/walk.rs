@@ -1,8 +1,10 @@
-//! The way through a conversation: to which frame each item belongs, and what the conversation says about each frame.
+//! Goes through a conversation: finds to which frame each item belongs, and what the conversation says about
+//! each frame.
 //!
-//! A frame's stretch runs from behind the answer of the call that began it to the answer of the call that finished it. A frame
-//! that was left and gone on with has several. Calls of one message are read in their order: what stands behind a push belongs
-//! to the pushed frame, what stands behind a pop to the frame above.
+//! A frame's stretch runs from after the answer of the call that began the frame to the answer of the call
+//! that finished it. A frame that was left and resumed has several stretches. Calls of one message are read
+//! in their order: what is after a push belongs to the pushed frame, and what is after a pop belongs to the
+//! frame above.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,24 +19,26 @@ use crate::vocabulary::{Ended, Told};
 
 /// What a tool of the stack has answered.
 pub(crate) struct Answer<'a> {
-    /// The string that has the answer in it, alone or with what the host has added.
+    /// The string that contains the answer, alone or with what the host has added.
     pub value: Value<'a>,
     pub text: String,
 }
 
-/// A frame of one of the stacks that a conversation has seen, one after the other: handles begin anew in each.
+/// A frame in one of the stacks that a conversation has seen, one after the other: handles begin at the start
+/// again in each stack.
 pub(crate) type Key = (usize, Handle);
 
 /// A part of the conversation that belongs to a frame.
 pub(crate) struct Segment {
     pub frame: Key,
-    /// The one around it.
+    /// The segment around it.
     pub parent: Option<usize>,
     /// The call that has begun it. `None`: it began before this conversation, or with the person's words.
     pub begin: Option<usize>,
-    /// For a task that began with the person's words: the first item behind these.
+    /// For a task that began with the person's words: the first item after the words.
     pub task: Option<usize>,
-    /// The frame to which the call has said that it belongs, if that is not the one around it; `None` within: nobody here knows which.
+    /// The frame to which it belongs, as the call has said, if that is not the frame around it. `None`
+    /// within: it is not known here which frame that is.
     pub belongs_to: Option<Option<Key>>,
 }
 
@@ -45,18 +49,18 @@ pub(crate) struct Known {
     pub status: Option<FoldedStatus>,
     /// The call that has finished or blocked it.
     pub end: Option<usize>,
-    /// The first call behind the end of a blocked one that has begun another frame.
+    /// The first call that has begun another frame after the end of a blocked frame.
     passed: Option<usize>,
-    /// The call that has blocked it is not seen any more.
+    /// The call that has blocked it cannot be seen any more.
     is_hidden: bool,
-    /// After a blocked frame has gone on: the call by which it did, and the one that had blocked it.
+    /// After a blocked frame has resumed: the call that resumed it, and the call that had blocked it.
     resumed: Option<(usize, usize)>,
-    /// From which call to which one the frame was folded, although it is not now.
+    /// The calls from which to which the frame was folded, although it is not folded now.
     pub was_folded: Vec<(usize, usize)>,
     pub segments: Vec<usize>,
     /// The last call that has begun it.
     begun_at: Option<usize>,
-    /// The handle with the title, if the conversation has said it.
+    /// The handle with the title, if the conversation has said them.
     name: Option<String>,
     pub decisions: Vec<String>,
     pub artifacts: Vec<String>,
@@ -64,7 +68,7 @@ pub(crate) struct Known {
     pub results_so_far: Option<String>,
 }
 
-/// The way through a conversation.
+/// The state of the way through a conversation.
 pub(crate) struct Walk<'a, 'b> {
     pub items: &'b [Item<'a>],
     pub pairs: &'b [Option<usize>],
@@ -73,17 +77,17 @@ pub(crate) struct Walk<'a, 'b> {
     pub of_item: Vec<Option<usize>>,
     pub frames: HashMap<Key, Known>,
     pub answers: HashMap<usize, Answer<'a>>,
-    /// The segment in which the conversation was behind an answer.
+    /// The segment in which the conversation was after an answer.
     pub behind: HashMap<usize, usize>,
     /// The number of the stack whose handles the conversation names.
     stack: usize,
-    /// Behind the end of the last task, or behind a summary: the first item, and the first segment.
+    /// After the end of the last task, or after a summary: the first item, and the first segment.
     since_task: (usize, usize),
     /// The segments in which the conversation is, the outermost one first.
     path: Vec<usize>,
     /// The place of each frame on the path.
     on_path: HashMap<Key, usize>,
-    /// The blocked frames that no other one has passed.
+    /// The blocked frames after which no other frame has begun.
     blocked: Vec<Key>,
 }
 
@@ -93,7 +97,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         Self::on_from(&[], items, pairs)
     }
 
-    /// Goes through the items of a conversation that is in these frames when they begin, the outermost one first.
+    /// Goes through the items of a conversation that is in these frames when the items begin. The outermost
+    /// frame is first.
     pub fn on_from(path: &[Handle], items: &'b [Item<'a>], pairs: &'b [Option<usize>]) -> Self {
         let mut walk = Self {
             items,
@@ -122,7 +127,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.path.iter().filter_map(|segment| self.in_stack(*segment)).collect()
     }
 
-    /// A frame that the conversation has ended without having said that it was in it.
+    /// A frame that the conversation has ended, although it has not said that it was in this frame.
     pub fn ended_unseen(&self) -> Option<Handle> {
         let ended = |(frame, known): (&Key, &Known)| {
             (frame.0 == self.stack && known.end.is_some() && known.segments.is_empty()).then_some(frame.1)
@@ -130,7 +135,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.frames.iter().filter_map(ended).min()
     }
 
-    /// The frame in which the conversation was at an item: `None` also for one of another stack.
+    /// The frame in which the conversation was at an item. `None` also for a frame of another stack.
     pub fn frame_of(&self, place: usize) -> Option<Handle> {
         self.in_stack(self.of_item[place]?)
     }
@@ -149,7 +154,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// Takes one item.
     fn step(&mut self, place: usize) {
         let segment = match &self.items[place].kind {
-            // An outcome goes with its call, and so does what a tool has shown beside it.
+            // An outcome goes with its call, and so does what a tool has shown with the outcome.
             Kind::Outcome(_) => self.pairs[place].and_then(|call| self.of_item[call]),
             Kind::Shown => place.checked_sub(1).and_then(|before| self.of_item[before]),
             _ => self.path.last().copied(),
@@ -184,7 +189,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             }
             (CallRole::Activate, _) if now == Some(subject) => self.begin(subject, Belongs::To(parent), place),
             (CallRole::Pop | CallRole::Invalidate, Some(status)) if has_arguments(call) => {
-                // A caller that nobody knows is told the frame above the one that it has named, which can be elsewhere.
+                // A caller that the stack does not know is told the frame above the frame that it has named,
+                // and that frame can be elsewhere.
                 let is_around = self.on_path.contains_key(&subject);
                 let known = self.frames.get(&subject);
                 let was_here = known.is_some_and(|known| known.name.is_some());
@@ -193,13 +199,13 @@ impl<'a, 'b> Walk<'a, 'b> {
                     self.known((self.stack, second)).begun_at = Some(place);
                 }
                 if role == CallRole::Pop && !is_around && !has_begun {
-                    // Nothing else has its results.
+                    // Nothing else contains its results.
                     self.of_item[place] = None;
                 }
                 self.end(subject, status, now, place);
                 if now.is_none() && is_sure {
                     match self.known(subject).begun_at {
-                        // It has also begun another frame, which was folded before.
+                        // The call has also begun another frame, which was folded before.
                         _ if second.is_some() => self.since_task = (place + 1, self.segments.len()),
                         Some(begun_at) => self.since_task = (begun_at + 1, self.segments.len()),
                         None if status != FoldedStatus::Blocked && (was_here || names_no_frame(call)) => {
@@ -218,7 +224,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                     _ => {}
                 }
             }
-            // It was folded before, or has run in a session of its own.
+            // The frame was folded before, or has run in a session of its own.
             (CallRole::Push | CallRole::Activate, Some(_)) => {
                 self.beside(place);
                 self.known(subject).begun_at = Some(place);
@@ -246,7 +252,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.frames.get(&(self.stack, told.subject)).and_then(|known| known.name.clone())
     }
 
-    /// The provider drops what is before a summary, so nothing before it can be answered for any more.
+    /// The provider drops what is before a summary. So nothing can be said any more about what is before it.
     fn begin_anew(&mut self) {
         let frames: Vec<Key> = self.path.iter().map(|segment| self.segments[*segment].frame).collect();
         self.leave(0);
@@ -259,7 +265,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// The answer of a call of one of the stack's tools, unless it was refused.
     fn answer(&self, call: usize) -> Option<Answer<'a>> {
         let Kind::Outcome(outcome) = &self.items[self.pairs[call]?].kind else { return None };
-        // Some wires say it in the outcome, with an entry in place of the output.
+        // Some wires say it in the outcome, with an `error` entry instead of the output.
         let content = outcome.content.filter(|content| !outcome.is_error && content.get("error").is_none())?;
         let mut found = None;
         each_string(content, |value| {
@@ -270,7 +276,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         found
     }
 
-    /// A call that has begun a frame whose stretch was folded before, but for the call that has ended it.
+    /// Notes a call that has begun a frame whose stretch was folded before, except for the call that has
+    /// ended the frame.
     fn note_beginnings(&mut self, place: usize) {
         let Some(Kind::Outcome(outcome)) = self.pairs[place].map(|outcome| &self.items[outcome].kind) else { return };
         let mut begun = Vec::new();
@@ -289,7 +296,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.frames.entry(frame).or_default()
     }
 
-    /// Leaves all segments of the path from this place on.
+    /// Leaves all segments of the path from this place to its end.
     fn leave(&mut self, place: usize) {
         for segment in self.path.drain(place..) {
             self.on_path.remove(&self.segments[segment].frame);
@@ -320,7 +327,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         {
             Some(around) => self.leave(around + 1),
             None => {
-                // One that the conversation was in before it began has a beginning now.
+                // A frame in which the conversation was before the frame began has a beginning now.
                 self.leave(around.unwrap_or(self.path.len()));
                 let parent = self.path.last().copied();
                 let is_other = |key: &Key| parent.is_some_and(|parent| self.segments[parent].frame != *key);
@@ -340,8 +347,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             self.blocked.push(frame);
         }
         let Some(around) = self.on_path.get(&frame).copied() else { return };
-        // The conversation stays in a frame that has begun within the one that has ended: that goes on beside it, and so does the call
-        // that has begun it.
+        // The conversation stays in a frame that has begun within the frame that has ended. The inner frame
+        // continues next to the ended one, and the call that has begun the inner frame moves with it.
         let inner = now.and_then(|now| self.on_path.get(&now).copied()).filter(|inner| *inner > around);
         let stay: Vec<usize> = inner.map_or(Vec::new(), |inner| self.path[around + 1..=inner].to_vec());
         if !stay.is_empty() {
@@ -364,11 +371,12 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// The conversation has ended its own frame and is in none: if no call has begun that frame, it began with the person's words. Its
-    /// stretch is all from there on; the call that has ended it stays, since it has the results.
+    /// The conversation has ended its own frame and is in none. If no call has begun that frame, the frame
+    /// began with the person's words. Its stretch is everything from these words on. The call that has ended
+    /// the frame stays, because it has the results.
     fn end_task(&mut self, frame: Key, place: usize) {
         let (first, first_segment) = std::mem::replace(&mut self.since_task, (place + 1, self.segments.len()));
-        // A summary that is just before tells the task as well.
+        // A summary that is just before also tells the task.
         let tells_task = |item: &usize| matches!(self.items[*item].kind, Kind::Words | Kind::Summary);
         let Some(words) = (first.saturating_sub(1)..place).find(tells_task) else { return };
         let message = self.items[words].message;
@@ -403,8 +411,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// A call that was made together with the one that has begun the frame in which the conversation is, and has run another frame in
-    /// a session of its own: that belongs beside this one.
+    /// A call that was made together with the call that has begun the current frame, and that has run another
+    /// frame in a session of its own: that other frame belongs next to the current one.
     fn beside(&mut self, place: usize) {
         let Some(begin) = self.path.last().and_then(|segment| self.segments[*segment].begin) else { return };
         let is_together = self.items[begin].message == self.items[place].message
@@ -416,12 +424,13 @@ impl<'a, 'b> Walk<'a, 'b> {
 
     fn record(&mut self, frame: Key, call: &Call<'a>, place: usize) {
         let frame = match self.on_path.get(&frame) {
-            // What is recorded in a frame around goes with that one.
+            // What is recorded in a frame around belongs to that frame.
             Some(around) => {
                 self.of_item[place] = Some(self.path[*around]);
                 frame
             }
-            // What a frame has returned does not change any more: what is recorded in it later, the one returns in which that was done.
+            // What a frame has returned does not change any more. So what is recorded in it later is returned
+            // by the frame in which the recording was done.
             None if self.frames.get(&frame).is_some_and(|known| known.status.is_some()) => {
                 let Some(here) = self.path.last() else { return };
                 self.segments[*here].frame
@@ -444,8 +453,9 @@ impl<'a, 'b> Walk<'a, 'b> {
         known.results_so_far = so_far.map(str::to_owned).or(known.results_so_far.take());
     }
 
-    /// For each segment, the outermost one that is folded and has it in it, or is it. What happened to a frame within a stretch of another
-    /// one that is folded is not seen any more: it has not gone on there, and what it waits for is returned.
+    /// For each segment, the outermost folded segment that contains it or is it. What happened to a frame
+    /// within a folded stretch of another frame cannot be seen any more: the frame has not resumed there, and
+    /// what it waits for is returned.
     pub fn folded(&mut self) -> Vec<Option<usize>> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.segments.len()];
         for (place, segment) in self.segments.iter().enumerate() {
@@ -453,7 +463,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 children[parent].push(place);
             }
         }
-        // The frames of which a call that counts stands in a segment.
+        // For each segment, the frames that have a call in the segment that counts for them.
         let mut told_in: HashMap<usize, Vec<Key>> = HashMap::new();
         for (frame, known) in &self.frames {
             let calls = known.end.into_iter().chain(known.resumed.into_iter().flat_map(|(call, end)| [call, end]));
@@ -475,7 +485,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             }
         }
         let mut folded: Vec<Option<usize>> = vec![None; self.segments.len()];
-        // A task is found at its end, behind all that is within it; everything else behind what is around it.
+        // A task is found at its end, after everything within it. Everything else is found after what is
+        // around it.
         let is_task = |place: &usize| self.segments[*place].task.is_some();
         let (tasks, others): (Vec<usize>, Vec<usize>) = (0..self.segments.len()).partition(is_task);
         for place in tasks.into_iter().chain(others) {
@@ -485,7 +496,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         folded
     }
 
-    /// What a conversation says about a frame for those who do not see what is inside of what is folded.
+    /// What a conversation says about a frame to a reader who does not see what is inside a folded stretch.
     fn look_again(&mut self, frame: Key, is_inside: &[bool]) {
         let is_gone = |call: usize| self.of_item[call].is_some_and(|segment| is_inside[segment]);
         let Some(known) = self.frames.get_mut(&frame) else { return };
@@ -497,8 +508,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         known.is_hidden |= known.status == Some(FoldedStatus::Blocked) && known.end.is_some_and(is_gone);
     }
 
-    /// The calls from which to which each fold was decided: what was thought between them was thought before what is now. With the
-    /// segment, if it is the outermost one of a fold.
+    /// For each decision to fold, the calls from which to which it goes: what was thought between them was
+    /// thought before what is there now. With the segment, if that is the outermost segment of a fold.
     pub fn decisions<'c>(
         &'c self,
         folded: &'c [Option<usize>],
@@ -522,7 +533,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         let is_whole = begin.is_some() || task.is_some();
         let Some(known) = self.frames.get(&frame).filter(|_| is_whole) else { return false };
         match (known.status, known.end) {
-            // The work may go on at once, and needs what was said.
+            // The work may resume at once, and needs what was said.
             (Some(FoldedStatus::Blocked), _) => known.is_hidden || known.passed.is_some(),
             (status, _) => status.is_some(),
         }
@@ -540,11 +551,11 @@ impl From<Ended> for FoldedStatus {
     }
 }
 
-/// To which frame a call has said that the frame belongs that it begins.
+/// The frame to which the new frame belongs, as the call that begins it has said.
 enum Belongs {
-    /// To this one, or with `None` to the one around it.
+    /// To this frame, or with `None` to the frame around it.
     To(Option<Handle>),
-    /// To none that is known here.
+    /// To a frame that is not known here.
     Nobody,
 }
 
@@ -558,14 +569,14 @@ impl Belongs {
     }
 }
 
-/// True if a call is about the frame in which the conversation is: it names none.
+/// True if a call is about the frame in which the conversation is: the call names no frame.
 fn names_no_frame(call: &Call<'_>) -> bool {
     let arguments = arguments(call);
     let is_given = |value: &Json| !value.is_null() && value.as_str() != Some("");
     !["frame", "frameID", "sessionID"].iter().any(|key| arguments.get(key).is_some_and(is_given))
 }
 
-/// True if the arguments of a call can be read: what a frame has returned is in them.
+/// True if the arguments of a call can be read: they contain what a frame has returned.
 fn has_arguments(call: &Call<'_>) -> bool {
     arguments(call).is_object()
 }

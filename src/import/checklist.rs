@@ -14,7 +14,7 @@ use crate::text::{beginning, one_line, without_mark};
 /// The name of the file in errors.
 const WHAT: &str = "the check list";
 
-/// The longest part of an ID that is made of a title, and the longest ID, in characters.
+/// The longest part of an ID that is made from a title, and the longest ID, in characters.
 const LONGEST_PART: usize = 60;
 const LONGEST_ID: usize = 900;
 
@@ -32,18 +32,21 @@ const MARKS: &[(&str, Fate)] = &[
     ("!", Waits("It is marked with `[!]`.")),
 ];
 
-/// Signs at the beginning or at the end of the words that stand for a mark.
+/// Signs that stand for a mark, at the beginning or at the end of the words.
 const SIGNS: &[(&str, &str)] =
     &[("✅", "x"), ("☑", "x"), ("✔", "x"), ("☐", " "), ("⬜", " "), ("❌", "-"), ("🚧", "/"), ("⏳", "~"), ("⏸", "~")];
 
 /// Reads a check list in Markdown.
 ///
-/// An item or heading with a mark is a frame, below the item or the heading around it: `[ ]` is planned, `[x]` completed, `[/]` in progress, `[-]` out of
-/// the plan; `[~]` and each other mark wait until somebody answers. Other headings with items below them are frames that are no work, and hold these
-/// together. Signs such as `✅` before or behind the words are marks too. The words of an item are its title, without a number before them (`1.`); what else stands in it, also in code fences, is the task
-/// of its frame, and the prose below a heading is its criteria, which the items below it see. In a file without any mark all items are planned.
+/// An item or heading with a mark is a frame, below the item or the heading around it. `[ ]` is planned,
+/// `[x]` completed, `[/]` in progress, and `[-]` out of the plan. `[~]` and every other mark waits until a
+/// person answers. Other headings with items below them are frames that are not work, and hold these items
+/// together. Signs such as `✅` before or after the words are marks too. The words of an item are its title,
+/// without a number before them (`1.`). What else is in the item, also in code fences, is the task of its
+/// frame. The prose below a heading is its criteria, which the items below it see. In a file without any
+/// mark, all items are planned.
 ///
-/// IDs are made of titles: `release-plan/write-the-parser/grammar`.
+/// IDs are made from titles: `release-plan/write-the-parser/grammar`.
 ///
 /// ```
 /// let plan = callstack_core::import::checklist("# Shop\n- [x] Schema\n- [ ] Cart\n  - [ ] Totals\n")?;
@@ -68,7 +71,8 @@ pub fn checklist(text: &str) -> Result<Imported> {
         .frames())
 }
 
-/// True if a text is Markdown with a list: a line is an item with a mark, or there are headings or code fences beside items. JSON is none.
+/// True if a text is Markdown with a list: a line is an item with a mark, or there are headings or code
+/// fences as well as items. JSON is not such a text.
 pub fn is_checklist(text: &str) -> bool {
     let mut fence = None;
     let (mut has_items, mut is_markdown) = (false, false);
@@ -101,8 +105,8 @@ fn after_bullet(line: &str) -> Option<&str> {
     rest.starts_with([' ', '\t']).then(|| rest.trim())
 }
 
-/// The mark of an item, `x` of `[x] Schema`, and the words behind it. Also what people write in its place: `[]`, `[ x ]`, `[x]Schema`; but no
-/// link.
+/// The mark of an item, `x` in `[x] Schema`, and the words after it. Other forms that people write are read
+/// too: `[]`, `[ x ]`, `[x]Schema`. A link is not a mark.
 fn split_mark(words: &str) -> (Option<&str>, &str) {
     let mark = words.strip_prefix('[').and_then(|rest| {
         let (inner, rest) = rest.split_once(']')?;
@@ -112,7 +116,7 @@ fn split_mark(words: &str) -> (Option<&str>, &str) {
         (is_mark && !is_link).then(|| (inner, rest.trim()))
     });
     match mark {
-        // A box that nobody has ticked, and a sign that says otherwise: nobody knows whether it is done.
+        // A box that is not ticked, and a sign that says otherwise: it is not known whether the item is done.
         Some((" ", rest)) => match split_sign(rest) {
             (Some("x"), title) => (Some("?"), title),
             (Some(sign), title) => (Some(sign), title),
@@ -123,7 +127,7 @@ fn split_mark(words: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The mark for which a sign at the beginning or at the end of words stands, and the other words.
+/// The mark that a sign at the beginning or at the end of words stands for, and the other words.
 fn split_sign(words: &str) -> (Option<&str>, &str) {
     /// It makes the sign before it a picture.
     const PICTURE: char = '\u{fe0f}';
@@ -154,11 +158,11 @@ struct Entry {
     kind: Kind,
     /// The entry around it.
     above: Option<usize>,
-    /// Where its words stand.
+    /// The place of its words.
     words: Range<usize>,
     /// The mark of the item or heading.
     mark: Option<String>,
-    /// Where its further paragraphs, code and other blocks stand.
+    /// The places of its further paragraphs, code and other blocks.
     notes: Vec<Range<usize>>,
 }
 
@@ -170,9 +174,9 @@ struct Reader<'a> {
     headings: Vec<(usize, usize)>,
     /// The items around what is read, each with whether its words are still read.
     items: Vec<(usize, bool)>,
-    /// The block that is kept as a note as it stands.
+    /// The block that is kept unchanged as a note.
     note: Range<usize>,
-    /// True: the words of a heading are read.
+    /// True while the words of a heading are read.
     is_in_heading: bool,
 }
 
@@ -283,7 +287,8 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn frames(self) -> Imported {
         let mut collector = Collector::default();
-        // What is kept: items with a mark, or all if there are none, and what is around them.
+        // The kept entries are items with a mark, or all items if there are no marks, and the entries around
+        // them.
         let mut is_kept: Vec<bool> = self.entries.iter().map(|entry| self.is_task(entry)).collect();
         for index in (0..self.entries.len()).rev() {
             if let Some(above) = self.entries[index].above.filter(|_| is_kept[index]) {
@@ -303,7 +308,7 @@ impl Plan<'_> {
         entry.mark.is_some() || (entry.kind == Kind::Item && !self.has_marks)
     }
 
-    /// The notes of each entry. Those of what is not kept belong to what is kept around it.
+    /// The notes of each entry. The notes of an entry that is not kept belong to the kept entry around it.
     fn notes(&self, is_kept: &[bool], collector: &mut Collector) -> Vec<Vec<String>> {
         let mut notes: Vec<Vec<String>> = vec![Vec::new(); self.entries.len()];
         for (index, entry) in self.entries.iter().enumerate() {
@@ -374,7 +379,7 @@ impl Plan<'_> {
         id
     }
 
-    /// What the mark of an item says, or why it waits if nobody knows that.
+    /// What the mark of an item says, or, if that is not known, why the item waits.
     fn fate(
         &self,
         entry: &Entry,
@@ -382,7 +387,7 @@ impl Plan<'_> {
         place: &str,
         collector: &mut Collector,
     ) -> std::result::Result<Fate, String> {
-        // Items without a mark are as the heading with a mark around them.
+        // An item without a mark is treated like the heading with a mark around it.
         let around = std::iter::successors(entry.above, |above| self.entries[*above].above);
         let inherited = { around }.find_map(|above| self.entries[above].mark.as_deref());
         let mark = entry.mark.as_deref().or(inherited).unwrap_or(" ");
@@ -402,7 +407,7 @@ impl Plan<'_> {
         one_line(split_mark(self.text[entry.words.clone()].trim()).1)
     }
 
-    /// A block as it stands in the file, without its indentation.
+    /// A block as it is in the file, without its indentation.
     fn block(&self, range: &Range<usize>) -> String {
         let start = self.text[..range.start].rfind('\n').map_or(0, |end| end + 1);
         let indentation = self.text[start..range.start].chars().count();
@@ -415,7 +420,7 @@ impl Plan<'_> {
     }
 }
 
-/// An ID that is made of a title, and that no frame has.
+/// An ID that is made from a title, and that no frame has.
 fn free_id(above: Option<&str>, title: &str, collector: &Collector) -> String {
     let words = title.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
     let part = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");

@@ -1,4 +1,4 @@
-//! Collects frames and problems while a file is read, and makes a sound plan of them.
+//! Collects frames and problems while a file is read, and makes a valid plan from them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ const LEFT_OUT: &str = "; left out";
 /// The end of the message about a frame without its parent.
 const KEPT_AS_ROOT: &str = "kept as a root";
 
-/// What holds tasks together without being an entry of the plan.
+/// A kind of frame that holds tasks together without being an entry of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Plan,
@@ -34,7 +34,7 @@ impl Group {
     }
 }
 
-/// True if a frame is no entry of a plan, but holds such ones together.
+/// True if a frame is not an entry of a plan, but holds entries together.
 pub(super) fn is_made(frame: &Frame) -> bool {
     frame.no_work.as_deref().is_some_and(|word| Group::ALL.iter().any(|group| group.word() == word))
 }
@@ -47,16 +47,18 @@ pub(super) struct Collector {
     pub(super) places: HashMap<String, usize>,
     /// Why frames must not begin, by their places.
     waits: HashMap<usize, Wait>,
-    /// The places of the records that hold nothing together, whatever is below them.
+    /// The places of the records that hold nothing together, no matter what is below them.
     pub(super) records: HashSet<usize>,
-    /// The places of what is no work, and is over when somebody says so, if others depend on it.
+    /// The places of frames that are not work, and that are over when a person says so, if other frames
+    /// depend on them.
     pub(super) told_when_over: HashSet<usize>,
     names: FreeNames,
-    /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
+    /// The places of the frames that are not tasks of the file, but parents of its tasks; ascending.
     made: Vec<usize>,
     problems: Vec<Problem>,
     is_incomplete: bool,
-    /// True: what has begun without what it depends on waits. Task Master gives the parts of such tasks.
+    /// True if a frame waits that has begun without what it depends on. Task Master hands out the parts of
+    /// such tasks.
     pub(super) is_strict: bool,
 }
 
@@ -68,7 +70,7 @@ struct Wait {
     until: Option<u64>,
     /// Number of reasons that no time ends.
     lasting: usize,
-    /// True: somebody has begun it elsewhere.
+    /// True if it was begun elsewhere.
     begun: bool,
 }
 
@@ -97,14 +99,14 @@ impl Collector {
         self.frames.len() - 1
     }
 
-    /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
+    /// Adds a frame that is not a task of the file, but the parent of tasks: see [`Collector::finish`].
     pub(super) fn add_made(&mut self, mut frame: Frame, group: Group, place: &str) -> usize {
         frame.no_work = Some(group.word().to_owned());
         self.made.push(self.frames.len());
         self.add(frame, place)
     }
 
-    /// The frame at a place must not begin before somebody answers. The reason is a sentence.
+    /// The frame at a place must not begin before a person answers. The reason is a sentence.
     pub(super) fn wait(&mut self, place: usize, reason: impl Into<String>) {
         let wait = self.waits.entry(place).or_default();
         wait.lasting += 1;
@@ -116,7 +118,7 @@ impl Collector {
         self.waits.contains_key(&place)
     }
 
-    /// The same until a time, of a frame that somebody has begun elsewhere.
+    /// The same until a time, for a frame that was begun elsewhere.
     pub(super) fn goes_on_at(&mut self, place: usize, until: u64, reason: impl Into<String>) {
         self.wait_until(place, until, reason);
         self.waits.entry(place).or_default().begun = true;
@@ -131,10 +133,11 @@ impl Collector {
 
     /// Removes invalid links, orders parents before children, and gives all frames their statuses:
     ///
-    /// - What must not begin is blocked, with the reasons as its question.
-    /// - What is no work holds its parts together: it is in progress until these are done. Without parts it is blocked if others depend on
-    ///   it, and else out of the plan, because nobody does it.
-    /// - A parent that was made for tasks is left out if it has none.
+    /// - A frame that must not begin is blocked, with the reasons as its question.
+    /// - A frame that is not work holds its parts together: it is in progress until the parts are done.
+    ///   Without parts it is blocked if other frames depend on it. Otherwise it is out of the plan, because
+    ///   no worker does it.
+    /// - A parent that was made for tasks is left out if it has no tasks.
     pub(super) fn finish(mut self) -> Imported {
         let links: Vec<Vec<String>> = self.frames.iter().map(|frame| frame.depends_on.clone()).collect();
         let parents: Vec<Option<String>> = self.frames.iter().map(|frame| frame.parent_session_id.clone()).collect();
@@ -155,7 +158,7 @@ impl Collector {
                 self.wait(place(handle), "It is in progress elsewhere, and depends on what is not done.");
             }
         }
-        // Parts before what holds them together.
+        // Parts come before the frame that holds them together.
         let empty: HashSet<Handle> = tree
             .handles()
             .filter(|handle| self.made.binary_search(&place(*handle)).is_ok() && tree.children(*handle).is_empty())
@@ -168,7 +171,7 @@ impl Collector {
             let ends_alone = !self.told_when_over.contains(&place(handle));
             plan.settle(handle, wait, self.records.contains(&place(handle)), ends_alone);
             if let Some(above) = tree.node(handle).parent() {
-                // What has failed is not done.
+                // A frame that has failed is not done.
                 let is_done = plan.is_over(handle) && plan.frames[handle.index()].status != FrameStatus::Failed;
                 plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !is_done;
             }
@@ -187,7 +190,8 @@ impl Collector {
         }
     }
 
-    /// A frame that is its own parent, or in a circle of parents, waits for somebody, and all that is below it.
+    /// A frame that is its own parent, or in a circle of parents, waits for a person, and so does everything
+    /// below it.
     fn cut_parent_waits(&mut self, plan: &Plan<'_>, handle: Handle, place: usize, parent: Option<&str>) {
         let Some(parent) = parent.filter(|_| plan.tree.node(handle).parent().is_none()) else { return };
         if plan.is_over(handle) {
@@ -208,11 +212,12 @@ impl Collector {
         );
     }
 
-    /// A frame whose dependency was cut, because it can never be met, waits for somebody. What is below a frame comes before it anyway.
+    /// A frame whose dependency was cut, because it can never be met, waits for a person. What is below a
+    /// frame comes before that frame anyway.
     fn cut_links_wait(&mut self, plan: &Plan<'_>, handle: Handle, place: usize, links: &[String]) {
         let frame = &plan.frames[handle.index()];
         let tree = plan.tree;
-        // Nobody does a record, so what needs it does not come after it.
+        // No worker does a record, so a frame that needs a record does not come after it.
         let is_done =
             |other: &Handle| plan.frames[other.index()].no_work.is_none() || !tree.children(*other).is_empty();
         let is_below = |id: &str| {
@@ -251,7 +256,8 @@ impl Collector {
 struct Plan<'a> {
     tree: &'a Tree,
     frames: Vec<Frame>,
-    /// Whether something below each frame is unfinished, as far as the frames have their statuses.
+    /// For each frame, whether something below it is unfinished, as far as the frames already have their
+    /// statuses.
     is_busy: Vec<bool>,
 }
 
@@ -266,18 +272,19 @@ impl Plan<'_> {
         !self.tree.newest_dependencies(handle).all(is_completed)
     }
 
-    /// True if a frame has begun although it depends on what is not done.
+    /// True if a frame has begun although something that it depends on is not done.
     fn has_begun_early(&self, handle: Handle) -> bool {
         self.frames[handle.index()].status == FrameStatus::InProgress && self.needs(handle)
     }
 
-    /// Why what is no work is waited for.
+    /// Why other frames wait for a frame that is not work.
     fn when_over(&self, handle: Handle) -> String {
         let word = self.frames[handle.index()].no_work.as_deref().unwrap_or_default();
         format!("It is no work for an agent ({word}). Answer when it is over.")
     }
 
-    /// Gives a frame its status. Those below it have theirs. `ends_alone`: what is no work ends with what it depends on.
+    /// Gives a frame its status. The frames below it already have theirs. `ends_alone`: a frame that is not
+    /// work ends with what it depends on.
     fn settle(&mut self, handle: Handle, wait: Option<Wait>, is_record: bool, ends_alone: bool) {
         if self.is_over(handle) {
             return;
@@ -290,7 +297,7 @@ impl Plan<'_> {
         let needed = || ends_alone && self.tree.newest_dependencies(handle).next().is_some();
         let is_any_done = parts.iter().any(is_completed) || needed() || !(parts.is_empty() || has_dependents);
         let is_done = !is_record && !has_parts && is_any_done;
-        // What is done, but waits, is over when somebody answers.
+        // A frame that is done but waits is over when a person answers.
         let is_group =
             !is_record && (has_parts || (has_dependents_or_ends && self.needs(handle)) || (is_done && wait.is_some()));
         let when_over = self.when_over(handle);
@@ -306,11 +313,11 @@ impl Plan<'_> {
             }
             None => {}
         }
-        // What is planned waits for its dependencies, and so do its parts.
+        // A planned frame waits for its dependencies, and so do its parts.
         if is_group && self.frames[handle.index()].no_work.is_some() && self.needs(handle) {
             self.frames[handle.index()].status = FrameStatus::Planned;
         }
-        // A record waits for its own reason alone: no time ends it.
+        // A record waits only for its own reason: no time ends the wait.
         let is_alone = self.frames[handle.index()].no_work.is_some() && !is_group;
         if let Some(Wait { reasons, until, lasting, begun }) = wait.filter(|_| !self.is_over(handle) && !is_alone) {
             let frame = &mut self.frames[handle.index()];
@@ -320,7 +327,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Lets what has begun elsewhere wait if a frame above it has ended, or waits for others: nobody begins what is below it either.
+    /// Makes a frame that was begun elsewhere wait if a frame above it has ended, or waits for others: no
+    /// worker begins what is below such a frame either.
     fn wait_for_those_above(&mut self, handle: Handle) {
         if self.frames[handle.index()].status != FrameStatus::InProgress {
             return;
@@ -341,7 +349,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Reports a frame that nobody begins because the one above it has ended.
+    /// Reports a frame that no worker begins, because the frame above it has ended.
     fn report_ended_above(&self, handle: Handle, problems: &mut Vec<Problem>) {
         let above = self.tree.node(handle).parent().map(|parent| &self.frames[parent.index()]);
         let Some(above) = above.filter(|above| !above.status.is_unfinished() && !self.is_over(handle)) else { return };

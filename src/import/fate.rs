@@ -1,4 +1,5 @@
-//! What becomes of an entry of a plan. Each format has tables from the words of its tool to these; an export finds the words in them.
+//! What an entry of a plan becomes. Each format has tables from the words of its tool to these fates; an
+//! export finds the words in the tables.
 
 use serde_json::Value;
 
@@ -9,13 +10,14 @@ use crate::frame::FrameStatus;
 pub(super) enum Fate {
     /// Work that begins when what it depends on is completed: planned.
     Work,
-    /// Work that somebody has begun elsewhere: in_progress, and no worker gets it.
+    /// Work that was begun elsewhere: in_progress, and no worker gets it.
     Begun,
     /// Work that must not begin before a person says so, or a time comes: blocked, with this reason.
     Waits(&'static str),
-    /// No work: kept for what it says, and listed by this word. If it has parts, it only holds these together.
+    /// Not work: it is kept for what it says, and listed by this word. If it has parts, it only holds these
+    /// together.
     NoWork(&'static str),
-    /// As `NoWork`, with all that is below it.
+    /// Like `NoWork`, with everything below it.
     NoWorkBelow(&'static str),
     /// Completed, with what the plan says as its results.
     Finished,
@@ -23,11 +25,12 @@ pub(super) enum Fate {
     Removed,
 }
 
-/// With these begins what a tracker says of work that has failed, or is out of the plan, if it knows no status for that.
+/// What a tracker says about work that has failed, or is out of the plan, begins with one of these, if the
+/// tracker has no status for that.
 pub(super) const FAILED: &str = "failed:";
 pub(super) const CANCELLED: &str = "cancelled:";
 
-/// What stands behind such a beginning, in any letter case. `canceled` is `cancelled`.
+/// The text after such a beginning, in any letter case. `canceled` is `cancelled`.
 pub(super) fn behind<'a>(beginning: &str, said: &'a str) -> Option<&'a str> {
     let other = if beginning == CANCELLED { "canceled:" } else { beginning };
     let is_begun = |with: &&str| said.get(..with.len()).is_some_and(|words| words.eq_ignore_ascii_case(with));
@@ -46,7 +49,8 @@ pub(super) fn snake_case(key: &str) -> String {
     snake
 }
 
-/// The fate of a word by a table, whatever its letter case, with `-` for `_` and spaces. `None`: the table does not have the word.
+/// The fate of a word by a table, in any letter case, with `-` for `_` and spaces. `None`: the table does not
+/// have the word.
 pub(super) fn of<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     let word = folded(word);
     table.iter().find(|(name, _)| *name == word).map(|(_, fate)| *fate)
@@ -57,13 +61,13 @@ pub(super) fn folded(word: &str) -> String {
     word.trim().to_lowercase().replace(['_', ' '], "-")
 }
 
-/// True if a table says the same of two words.
+/// True if a table says the same about two words.
 pub(super) fn is_same(table: &[(&str, Fate)], one: &Value, other: &Value) -> bool {
     let fate = |value: &Value| value.as_str().and_then(|word| of(table, word));
     one == other || (fate(one).is_some() && fate(one) == fate(other))
 }
 
-/// The word that an export writes for what has become of a frame: the first of a table for that.
+/// The word that an export writes for what a frame has become: the first word of a table for that.
 pub(super) fn word_for(table: &[(&'static str, Fate)], status: FrameStatus) -> &'static str {
     let is_meant = |fate: &Fate| match status {
         FrameStatus::Planned => *fate == Fate::Work,

@@ -1,10 +1,10 @@
 //! Import of other tools' plans as frames: Task Master's `tasks.json`, Beads' `issues.jsonl`, and check lists in Markdown.
 //!
-//! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
-//! are reported with their place; all others are imported. A byte order mark is no defect.
+//! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed
+//! entries are reported with their place; all others are imported. A byte order mark is not a defect.
 //!
-//! An import fails closed: what a plan says about work that must not begin is kept. Each format has a table of what its words become
-//! (`fate.rs`); what is unknown waits for a person.
+//! An import fails closed: what a plan says about work that must not begin is kept. Each format has a table
+//! that says what its words become (`fate.rs`). What is unknown waits for a person.
 //!
 //! [`Stack::import`](crate::Stack::import) adds the
 //! frames to a tree.
@@ -59,11 +59,11 @@ pub struct Imported {
     /// Defects of the file: entries that were left out or changed, logs that do not come with their frames, and IDs that have the form
     /// of a handle (see [`FrameRef`](crate::FrameRef)).
     pub problems: Vec<Problem>,
-    /// True: parts of the file could not be read. What the plan does not have may be in them.
+    /// True if parts of the file could not be read. What the plan does not have may be in these parts.
     pub is_incomplete: bool,
-    /// True: a plan with these IDs that the stack has is the same one, however much of it has changed, and what the file does not have any
-    /// more leaves it. False: it is the same one if they have most of their work in common, and the file has lost at most half of what is
-    /// unfinished.
+    /// True if a plan with these IDs in the stack is the same plan, no matter how much of it has changed.
+    /// What the file does not have any more then leaves the plan. If false, it is the same plan if the two
+    /// have most of their work in common, and the file has lost at most half of what is unfinished.
     pub is_same_plan: bool,
     /// What a plan file of stacks has said last in this stack. `None`: the plan is from another file.
     pub(crate) plan_file: Option<LastPlanFile>,
@@ -83,7 +83,7 @@ impl Imported {
         self
     }
 
-    /// How many frames are work, wait, have ended, and are no work.
+    /// How many frames are work, wait, have ended, and are not work.
     pub fn counts(&self) -> ImportedCounts {
         let mut counts = ImportedCounts::default();
         for frame in &self.frames {
@@ -101,7 +101,7 @@ impl Imported {
     }
 }
 
-/// How many frames of a plan are what: each is counted once.
+/// How many frames of a plan are of each kind. Each frame is counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -109,11 +109,11 @@ impl Imported {
 pub struct ImportedCounts {
     /// Planned work, which begins when what it depends on is completed.
     pub work: usize,
-    /// Work that somebody has begun elsewhere.
+    /// Work that was begun elsewhere.
     pub begun: usize,
-    /// What waits until somebody answers, or until a time.
+    /// What waits until a person answers, or until a time.
     pub waiting: usize,
-    /// What is no work: records of the tool, and frames that hold others together.
+    /// What is not work: records of the tool, and frames that hold others together.
     pub no_work: usize,
     /// What is completed.
     pub finished: usize,
@@ -163,11 +163,13 @@ pub enum Format {
 }
 
 impl Format {
-    /// Detects the format of a text: a state if its first JSON object has an object `frames`; Beads issues if a line, or an entry of a JSON
-    /// list, has the keys of one, whatever the lines before it are; Task Master for other JSON objects and lists of tasks.
+    /// Detects the format of a text. It is a state if its first JSON object has an object `frames`. It is a
+    /// file of Beads issues if a line, or an entry of a JSON list, has the keys of an issue, no matter what
+    /// the lines before it are. It is a file of Task Master for other JSON objects and lists of tasks.
     ///
     /// # Errors
-    /// [`Error::Json`] if the text has none of them, with the line of the first fault, or of a mark of a merge conflict.
+    /// [`Error::Json`] if the text has none of these formats, with the line of the first fault, or of a mark
+    /// of a merge conflict.
     pub fn of(text: &str) -> Result<Self> {
         const WHAT: &str = "the file";
         if plan_file::is_plan_file(text) {
@@ -194,7 +196,7 @@ impl Format {
                 let list = text.trim_start().strip_prefix('[').map(str::trim_start);
                 let is_json =
                     text.trim_start().starts_with('{') || list.is_some_and(|list| list.starts_with(['{', '"']));
-                // One object on several lines is no list of issues.
+                // One object on several lines is not a list of issues.
                 let is_one = |line: &str| serde_json::from_str::<Value>(line).is_err();
                 let of_lines =
                     text.lines().filter(|line| !line.trim().is_empty() && beads::conflict_mark(line).is_none());
@@ -209,7 +211,7 @@ impl Format {
     }
 }
 
-/// The error for a text that is no JSON, which names the mark of a merge conflict if it has one.
+/// The error for a text that is not JSON. It names the mark of a merge conflict if the text has one.
 fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error {
     in_conflict(what, text).unwrap_or_else(|| Error::of_json(what, error))
 }
@@ -291,8 +293,8 @@ fn has_list(_: &str) -> bool {
     false
 }
 
-/// The frames of a tree by their handles, except that siblings are in their order: frames that are added keep that of the
-/// list.
+/// The frames of a tree by their handles, except that siblings are in their own order: frames that are added
+/// keep the order of the list.
 fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
     let mut order: Vec<Handle> = tree.handles().collect();
     for siblings in tree.handles().map(|parent| tree.children(parent)).chain([tree.roots()]) {
@@ -305,7 +307,8 @@ fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
     order.into_iter().map(|handle| tree.frame(handle)).collect()
 }
 
-/// Takes the path of its log out of a frame for another tree, where it would be that of another file, or of none.
+/// Takes the path of its log out of a frame for another tree. There it would be the path of another file, or
+/// of none.
 fn take_log(frame: &mut Frame) -> Option<Problem> {
     let path = frame.log_path.take().filter(|path| !path.is_empty())?;
     let message = format!("its logPath `{}` leads to no log here; left out", shown(&path));
@@ -349,7 +352,8 @@ fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Text
     }
 }
 
-/// The task of a frame: the parts that are not blank, each with what it is. A task that is too long is cut, and reported.
+/// The task of a frame: the parts that are not blank, each with a word for what it is. A task that is too
+/// long is cut, and reported.
 fn task_of<T: AsRef<str>>(parts: &[(&str, T)], place: &str, collector: &mut Collector) -> String {
     let parts = parts.iter().map(|(what, text)| (what, text.as_ref().trim())).filter(|(_, text)| !text.is_empty());
     let task = parts.map(|(what, text)| format!("{what}{text}")).collect::<Vec<_>>().join("\n\n");
@@ -367,7 +371,7 @@ struct Texts {
     results: String,
 }
 
-/// Takes the labels out of an object. Those that a frame cannot have are reported and left out.
+/// Takes the labels out of an object. Labels that a frame cannot have are reported and left out.
 fn take_labels(object: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Vec<String> {
     let Some(value) = object.remove("labels").filter(|value| !value.is_null()) else { return Vec::new() };
     let entries: Vec<&Value> = value.as_array().into_iter().flatten().collect();
@@ -384,7 +388,7 @@ fn take_labels(object: &mut Map<String, Value>, place: &str, collector: &mut Col
 fn take_assignee(object: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<String> {
     let name = take_text(object, "assignee", place, collector).filter(|name| !name.trim().is_empty());
     if name.is_none() {
-        // What is no name has no other place.
+        // A value that is not a name has no other place.
         object.remove("assignee");
     }
     let assignee = marks::assignee(name.as_deref()?);

@@ -1,7 +1,9 @@
-//! The plan of a stack as a file for people and for version control, `plan.md`: its text, and how a changed one is read.
+//! The plan of a stack as a file for people and for version control, `plan.md`: its text, and how a changed
+//! file is read.
 //!
-//! Stacks on several machines exchange it, and their handles differ. So a line has an ID that every stack keeps: that of the stack in which
-//! the frame was made. What a stack has written last is the common version of a three-way merge ([`super::update`]).
+//! Stacks on several machines exchange it, and their handles differ. So a line has an ID that every stack
+//! keeps: the ID from the stack in which the frame was made. What a stack has written last is the common
+//! version of a three-way merge ([`super::update`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,19 +17,21 @@ use crate::tree::Tree;
 
 /// The name of the file in the folder of a stack, and of its plan in [`Origin::plan`].
 pub const PLAN_FILE: &str = "plan.md";
-/// The first line begins with it.
+/// The first line begins with this text.
 const BEGINNING: &str = "<!-- callstack plan";
 /// The first line.
 const FIRST_LINE: &str = "<!-- callstack plan: [ ] planned, [>] in progress, [?] waits, [x] completed, [!] failed, [-] out of the plan. \
                           `callstack import` reads changes. Lines keep the notes at their ends. -->\n";
 /// The name of the file in errors.
 const WHAT: &str = "the plan file";
-/// The most frames of a file with finished trees. Of more, the finished trees that come first are left out.
+/// The largest number of frames in a file with finished trees. If there are more, the finished trees that
+/// come first are left out.
 pub const PLAN_FILE_FRAMES: usize = 10_000;
-/// The blanks of a level.
+/// The number of blanks for a level.
 const LEVEL: usize = 2;
 
-/// The plan of a stack as the text of its plan file: all trees but those that are out of the plan, with criteria, tasks and results.
+/// The plan of a stack as the text of its plan file: all trees except those that are out of the plan, with
+/// criteria, tasks and results.
 ///
 /// ```
 /// use callstack_core::{NewFrame, Stack, import};
@@ -55,7 +59,8 @@ pub fn plan_file(tree: &Tree) -> String {
     text
 }
 
-/// The roots whose trees are in the file: all unfinished ones, and of the finished ones the newest, as far as there is room.
+/// The roots whose trees are in the file: all unfinished roots, and the newest finished roots, as far as
+/// there is room.
 fn shown_roots(tree: &Tree) -> Vec<Handle> {
     let roots: Vec<Handle> = tree.roots().iter().copied().filter(|root| !is_left_out(tree, *root)).collect();
     if tree.len() <= PLAN_FILE_FRAMES {
@@ -132,7 +137,7 @@ fn id_of(tree: &Tree, handle: Handle) -> String {
     }
 }
 
-/// True if a frame has come to its stack by a plan file.
+/// True if a frame has come to its stack from a plan file.
 pub(super) fn has_come_from_one(record: &Frame) -> bool {
     record.origin.as_ref().is_some_and(|origin| origin.plan == PLAN_FILE)
 }
@@ -186,7 +191,7 @@ pub(super) fn is_plan_file(text: &str) -> bool {
 /// Reads a plan file.
 ///
 /// # Errors
-/// [`Error::Json`] for a mark of a merge conflict, and for an ID of two lines.
+/// [`Error::Json`] for a mark of a merge conflict, and for an ID that two lines have.
 pub(crate) fn read(text: &str) -> Result<Imported> {
     let text = without_mark(text);
     if let Some(error) = in_conflict(WHAT, text) {
@@ -273,7 +278,7 @@ impl Reader {
         let mut notes = notes.split_whitespace();
         let id = notes.next().filter(|id| !id.contains('=')).map(decoded);
         self.twice = id.clone().filter(|id| !self.ids.insert(id.clone()));
-        // A line that a person has added: its ID is made of its place and title.
+        // A line that a person has added: its ID is made from its place and title.
         let id = id.unwrap_or_else(|| format!("{}/{title}", parent.as_deref().unwrap_or("plan")));
         let place = format!("line {line}");
         let title = if title.is_empty() {
@@ -355,13 +360,14 @@ fn item(content: &str) -> Option<(FrameStatus, &str)> {
     Some((status, words.trim()))
 }
 
-/// The title of an item, and the notes behind it.
+/// The title of an item, and the notes after it.
 fn split_notes(words: &str) -> (&str, &str) {
     let notes = words.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--"));
     notes.map_or((words, ""), |(title, notes)| (title.trim(), notes.trim()))
 }
 
-/// The frames of a stack, as far as a plan file or what it said last has them, with what it said last as their origin.
+/// The frames of a stack, as far as they are in a plan file or in what it said last. What it said last
+/// becomes their origin.
 pub(super) fn with_origins(tree: &Tree, plan: &Imported, last: &LastPlanFile) -> Tree {
     let (is_known, said) = match last {
         LastPlanFile::Unknown => (false, &[][..]),
@@ -384,7 +390,7 @@ pub(super) fn with_origins(tree: &Tree, plan: &Imported, last: &LastPlanFile) ->
             None if is_known && (ids.contains(&*id) || has_come_from_one(tree.node(handle).record())) => {
                 Origin { gone: true, ..Origin::default() }
             }
-            // What the file has said before is not known, so all that differs is a conflict.
+            // What the file has said before is not known, so every difference is a conflict.
             None if ids.contains(&*id) => Origin { checksums: Checksums::UNKNOWN, ..Origin::default() },
             None => continue,
         };

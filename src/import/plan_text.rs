@@ -1,4 +1,4 @@
-//! A plan as a text that a person edits, and the commands that make the plan what the edited text says.
+//! A plan as a text that a person edits, and the commands that make the plan match the edited text.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::tree::{Command, Tree};
 
 /// The reason of frames whose lines were removed.
 const REMOVED: &str = "Left out of the edited plan";
-/// The blanks of a level.
+/// The number of blanks for a level.
 const LEVEL: usize = 2;
 /// The most lines of a plan that is edited as a text.
 pub const PLAN_TEXT_LINES: usize = 10_000;
@@ -47,8 +47,8 @@ struct Entry {
     depends_on: Vec<Handle>,
 }
 
-/// The plan below a frame, that frame not included, or all unfinished trees, as a check list: `- [ ] Routes (f3) after f2`. Frames that are out of
-/// the plan are left out, and what is below frames that have ended.
+/// The plan below a frame, without that frame, or all unfinished trees, as a check list: `- [ ] Routes (f3)
+/// after f2`. Frames that are out of the plan are left out, and so is what is below frames that have ended.
 pub fn plan_text(tree: &Tree, below: Option<Handle>) -> String {
     let tops = below.map_or_else(|| tree.unfinished_roots(), |below| tree.children(below).to_vec());
     let mut text = String::new();
@@ -72,13 +72,15 @@ pub fn plan_text(tree: &Tree, below: Option<Handle>) -> String {
     text
 }
 
-/// The commands that make the plan what an edited text says. `before` is the text of [`plan_text`] that was edited, `after` the text as it is
-/// now. Lines that begin with `#` say nothing. A line without a handle is a new frame; one that is gone takes its frame out of the plan. What
-/// others have changed since `before` stays, if the text does not change the same frames.
+/// The commands that make the plan match an edited text. `before` is the text of [`plan_text`] that was
+/// edited, `after` the text as it is now. Lines that begin with `#` say nothing. A line without a handle is a
+/// new frame; a removed line takes its frame out of the plan. What other actors have changed since `before`
+/// stays, if the text does not change the same frames.
 ///
 /// # Errors
-/// If a line cannot be read, names an unknown frame, or one twice; if a frame that has begun or ended is moved, marked or removed; if a frame
-/// that the text changes has changed since `before`.
+/// If a line cannot be read, names an unknown frame, or names a frame that another line names too; if a frame
+/// that has begun or ended is moved, marked or removed; if a frame that the text changes has changed since
+/// `before`.
 pub fn plan_commands(
     tree: &Tree,
     below: Option<Handle>,
@@ -96,9 +98,10 @@ pub fn plan_commands(
         next += 1;
         Handle::from_index(next - 1)
     })?;
-    // New frames first, so that others can stand below them and depend on them.
+    // New frames come first, so that others can be below them and depend on them.
     edits.plan(&after, &parents, &known)?;
-    // What is not needed any more, before the moves and before what is needed from now on: each step alone has to be possible.
+    // Dependencies that are not needed any more are removed before the moves and before new dependencies are
+    // added: each step alone must be possible.
     edits.words_and_fewer_dependencies(&after, &known)?;
     let before_parents = self::parents(&mut before, below, || None)?;
     edits.moves((&before, &before_parents), (&after, &parents))?;
@@ -208,7 +211,8 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// The moves: to other parents, and to other places among siblings. Frames that others have begun stay in their order.
+    /// The moves: to other parents, and to other places among siblings. Frames that others have begun stay in
+    /// their order.
     fn moves(
         &mut self,
         (before, parents_before): (&[Entry], &[Option<Handle>]),
@@ -219,7 +223,8 @@ impl Edits<'_> {
             parents.filter_map(|(entry, parent)| Some((entry.handle?, *parent))).collect()
         };
         let (was_below, is_below) = (handles(before, parents_before), handles(after, parents));
-        // Frames that go elsewhere or leave the plan have no place: those that stay do not move around them.
+        // Frames that go elsewhere or leave the plan have no place: the frames that stay do not move around
+        // them.
         let mut order = Order::default();
         for handle in before.iter().filter_map(|entry| entry.handle) {
             if is_below.get(&handle) == was_below.get(&handle) {
@@ -236,7 +241,7 @@ impl Edits<'_> {
         }
         for parent in groups {
             let entries = &wanted[&parent];
-            // New frames stand behind the others, in the order of the text.
+            // New frames come after the others, in the order of the text.
             let is_new = |handle: &Handle| !was_below.contains_key(handle);
             let last = entries.iter().rev().map_while(|entry| entry.handle.filter(is_new)).collect::<Vec<_>>();
             for handle in last.into_iter().rev() {
@@ -254,7 +259,7 @@ impl Edits<'_> {
                     if moves {
                         return Err(at(entry, format!("{handle} is not planned, and stays where it is")));
                     }
-                    // Those that can move are put around it.
+                    // The frames that can move are put around it.
                     continue;
                 }
                 let below = moves.then(|| parent.map(FrameRef::from));
@@ -293,7 +298,7 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// Checks that the frames which the text changes are as it was made of.
+    /// Checks that the frames that the text changes are still as they were when the text was made.
     fn check_unchanged(&self, below: Option<Handle>, known: &HashMap<Handle, Entry>) -> Result<(), PlanTextError> {
         let now = entries(&plan_text(self.tree, below))?;
         let now: HashMap<Handle, &Entry> = now.iter().filter_map(|entry| Some((entry.handle?, entry))).collect();
@@ -320,7 +325,7 @@ struct Order {
     ends: HashMap<Option<Handle>, (Handle, Handle)>,
 }
 
-/// Where a frame stands: its parent, and its siblings before and behind it.
+/// The place of a frame: its parent, and the siblings before and after it.
 struct Place {
     parent: Option<Handle>,
     previous: Option<Handle>,
@@ -328,7 +333,7 @@ struct Place {
 }
 
 impl Order {
-    /// The sibling behind a frame, if the frame has a place.
+    /// The sibling after a frame, if the frame has a place.
     fn next(&self, handle: Handle) -> Option<Option<Handle>> {
         self.places.get(&handle).map(|place| place.next)
     }
@@ -385,7 +390,7 @@ impl Entry {
     }
 }
 
-/// The parent of each entry. Entries without a handle get one from `name`.
+/// The parent of each entry. Entries without a handle get a handle from `name`.
 fn parents(
     entries: &mut [Entry],
     below: Option<Handle>,
@@ -447,7 +452,7 @@ fn mark_of(item: &str) -> Result<(Option<FrameStatus>, &str), String> {
     }
 }
 
-/// The title, the handle behind it, and the handles that it needs: `Routes (f3) after f2, f4`.
+/// The title, the handle after it, and the handles that it needs: `Routes (f3) after f2, f4`.
 fn parts_of(text: &str) -> Result<(&str, Option<Handle>, Vec<Handle>), String> {
     let named = text.match_indices('(').rev().find_map(|(start, _)| {
         let (inside, rest) = text[start + 1..].split_once(')')?;

@@ -19,7 +19,8 @@ const WHAT: &str = "the Task Master file";
 /// The tag used for files of older versions of Task Master, which have no tags.
 pub(super) const ONLY_TAG: &str = "master";
 
-/// What Task Master's statuses mean for work. Words are in lower case, with `-`. An export writes the first one for each fate.
+/// What Task Master's statuses mean for work. Words are in lower case, with `-`. An export writes the first
+/// word for each fate.
 pub(super) const STATUSES: &[(&str, Fate)] = &[
     ("pending", Work),
     ("todo", Work),
@@ -35,10 +36,10 @@ pub(super) const STATUSES: &[(&str, Fate)] = &[
 
 const PRIORITIES: &[(&str, u8)] = &[("critical", 0), ("urgent", 0), ("high", 1), ("medium", 2), ("low", 3)];
 
-/// The keys with which an object of a list is a task of Task Master.
+/// An object of a list with one of these keys is a task of Task Master.
 const OF_TASKS: [&str; 3] = ["subtasks", "testStrategy", "details"];
 
-/// More texts of a task, each with what it is.
+/// More texts of a task, each with a word for what it is.
 const PARTS: [(&str, &str); 5] = [
     ("testStrategy", "How it is tested: "),
     ("implementationApproach", "How it is done: "),
@@ -49,14 +50,16 @@ const PARTS: [(&str, &str); 5] = [
 
 /// Reads a Task Master file.
 ///
-/// Every tag with tasks becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes its child
-/// `master/3`, and subtask 2 of this task becomes the child `master/3.2` of that frame, at any depth. `description` becomes the
-/// success criteria; `details` become the results if the task is done, and else, with `testStrategy`, the task of the frame. `priority` can
-/// be `critical`, `high`, `medium` or `low`: 0 to 3. All other keys are kept unchanged in [`Frame::extra`]. A subtask refers to a dependency by the number of a sibling (`2`) or by the full number of any
-/// task (`3.2`).
+/// Every tag with tasks becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes
+/// its child `master/3`, and subtask 2 of this task becomes the child `master/3.2` of that frame, at any
+/// depth. `description` becomes the success criteria. `details` become the results if the task is done.
+/// Otherwise, with `testStrategy`, they become the task of the frame. `priority` can be `critical`, `high`,
+/// `medium` or `low`: 0 to 3. All other keys are kept unchanged in [`Frame::extra`]. A subtask refers to a
+/// dependency by the number of a sibling (`2`) or by the full number of any task (`3.2`).
 ///
-/// Statuses decide what becomes of a task; what is deferred, blocked or to be reviewed waits until somebody answers, and so does a task with an
-/// unknown status, or with a dependency that is not in the file or cannot be read. The page `docs/import.md` has the table.
+/// Statuses decide what a task becomes. A task that is deferred, blocked or to be reviewed waits until a
+/// person answers. So does a task with an unknown status, or with a dependency that is not in the file or
+/// cannot be read. The page `docs/import.md` has the table.
 ///
 /// ```
 /// let file = r#"{"tasks": [{"id": 1, "title": "Set up"}, {"id": 2, "title": "Build", "dependencies": [1]}]}"#;
@@ -85,7 +88,7 @@ pub fn task_master(text: &str) -> Result<Imported> {
     if !file.iter().any(is_tag) && file.contains_key("tasks") {
         file = Map::from_iter([(ONLY_TAG.to_owned(), Value::Object(file))]);
     }
-    // Task Master ignores a list beside tags, which an older version has left.
+    // Task Master ignores a list next to tags, which an older version has left.
     let beside = file.remove("tasks");
     let mut found = false;
     for (tag, content) in file {
@@ -117,7 +120,7 @@ pub fn task_master(text: &str) -> Result<Imported> {
     Ok(plan.collector.finish())
 }
 
-/// True if an object is a task of Task Master, and no issue of another tool.
+/// True if an object is a task of Task Master, and not an issue of another tool.
 pub(super) fn is_task(object: &Map<String, Value>) -> bool {
     let has_number = object.get("id").is_some_and(Value::is_number);
     object.contains_key("id") && (has_number || OF_TASKS.iter().any(|key| object.contains_key(*key)))
@@ -142,7 +145,7 @@ struct Needs {
     numbers: Vec<String>,
 }
 
-/// Where a task stands.
+/// The place of a task.
 struct Above<'a> {
     tag: &'a str,
     /// The full number of the task above it.
@@ -176,7 +179,8 @@ impl Plan {
         self.collector.add_made(root, Group::Tag, tag);
     }
 
-    /// Reads the tasks of a list beside tags. Those that the tag `master` has too are in it; the others wait.
+    /// Reads the tasks of a list next to tags. Tasks that the tag `master` has too are in it; the others
+    /// wait.
     fn read_beside(&mut self, tasks: Vec<Value>) {
         if tasks.is_empty() {
             return;
@@ -291,7 +295,8 @@ impl Plan {
         }
     }
 
-    /// The number of the task above one that stands in the list of a tag: it is named, or is the beginning of a dotted number. Empty: none.
+    /// The number of the task above a task in the list of a tag: the task names it, or it is the beginning of
+    /// a dotted number. Empty if there is none.
     fn parent_of(&self, tag: &str, own: &str, task: &Map<String, Value>) -> String {
         let named = named_parent(task);
         let dotted = own.rsplit_once('.').map(|(above, _)| above.to_owned());
@@ -304,7 +309,7 @@ impl Plan {
         self.numbers.get(&(tag.to_owned(), number.to_owned()))?.last().cloned()
     }
 
-    /// Makes dependencies of the numbers that tasks name. What is not in the file is waited for.
+    /// Makes dependencies from the numbers that tasks name. A task waits for what is not in the file.
     fn resolve_dependencies(&mut self) {
         for Needs { place, tag, above, numbers } in std::mem::take(&mut self.needs) {
             let mut linked: HashSet<String> = self.collector.frames[place].depends_on.iter().cloned().collect();
@@ -335,13 +340,13 @@ impl Plan {
     }
 }
 
-/// The number of the task that a task names as the one above it.
+/// The number of the task that a task names as its parent.
 fn named_parent(task: &Map<String, Value>) -> Option<String> {
     ["parentId", "parentTaskId", "parent"].iter().find_map(|key| task.get(*key).and_then(number))
 }
 
-/// Returns the full number of a task (`3`) or subtask (`3.2`). Some versions of Task Master write the full number of a
-/// subtask, others only its own (`2`).
+/// Returns the full number of a task (`3`) or subtask (`3.2`). Some versions of Task Master write the full
+/// number of a subtask, others only the subtask's own number (`2`).
 pub(super) fn full_number(parent: Option<&str>, number: String) -> String {
     match parent {
         Some(parent) if !number.starts_with(&format!("{parent}.")) => format!("{parent}.{number}"),
@@ -349,7 +354,8 @@ pub(super) fn full_number(parent: Option<&str>, number: String) -> String {
     }
 }
 
-/// What an export has written behind the details of a task, as Task Master itself adds to them.
+/// What an export has written after the details of a task, in the way in which Task Master itself adds to
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Results,
@@ -360,7 +366,7 @@ pub(super) enum Outcome {
 const OUTCOMES: [(Outcome, &str); 3] =
     [(Outcome::Results, "Results: "), (Outcome::Failed, "Failed: "), (Outcome::Cancelled, "Cancelled: ")];
 
-/// Divides the details of a task from what an export has written behind them.
+/// Separates the details of a task from what an export has written after them.
 fn split_outcome(details: String) -> (String, Option<(Outcome, String)>) {
     let found = details.trim_end().strip_suffix('>').and_then(|text| {
         let (text, time) = text.rsplit_once("\n</info added on ")?;
@@ -371,7 +377,8 @@ fn split_outcome(details: String) -> (String, Option<(Outcome, String)>) {
     found.unwrap_or((details, None))
 }
 
-/// The details of a task with what has become of it behind them, in place of what an earlier export has written.
+/// The details of a task, followed by what has become of it. This replaces what an earlier export has
+/// written.
 pub(super) fn with_outcome(details: &str, outcome: Option<(Outcome, &str)>, time: &str) -> String {
     let (before, known) = split_outcome(details.to_owned());
     let Some((kind, said)) =
@@ -410,10 +417,11 @@ fn take_priority(task: &mut Map<String, Value>, place: &str, collector: &mut Col
     number.and_then(Priority::new)
 }
 
-/// Other names of the list of dependencies, as people and other programs write it.
+/// Other names of the list of dependencies, as people and other programs write them.
 const OTHER_DEPENDENCIES: [&str; 3] = ["depends-on", "blocked-by", "deps"];
 
-/// Takes the dependencies of a task out of it, as numbers of tasks, and returns why the task waits if some cannot be read.
+/// Takes the dependencies of a task out of it, as numbers of tasks, and returns why the task waits if some of
+/// them cannot be read.
 fn take_dependencies(
     task: &mut Map<String, Value>,
     place: &str,

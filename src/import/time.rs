@@ -21,7 +21,8 @@ pub(super) fn rfc3339(milliseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
 }
 
-/// As [`milliseconds`], and also a date alone, which is its beginning in UTC, and a time without an offset, which is one of UTC.
+/// Like [`milliseconds`], but also reads a date alone, which means the beginning of the day in UTC, and a
+/// time without an offset, which is in UTC.
 pub(super) fn lenient_milliseconds(text: &str) -> Option<u64> {
     let text = text.trim();
     let whole = || milliseconds(&format!("{text}T00:00:00Z")).filter(|_| text.len() == 10);
@@ -31,7 +32,7 @@ pub(super) fn lenient_milliseconds(text: &str) -> Option<u64> {
 
 /// The time that a value names: a text, or a number of seconds or milliseconds since the Unix epoch.
 pub(super) fn of_value(value: &Value) -> Option<u64> {
-    /// The first number that is one of milliseconds: as seconds it is in the year 5138.
+    /// The first number that counts as milliseconds: as seconds it is in the year 5138.
     const MILLISECONDS: u64 = 100_000_000_000;
     match value {
         Value::String(text) => lenient_milliseconds(text),

@@ -236,7 +236,8 @@ fn shorter_reply(calls: &[ToolCall]) -> String {
     )
 }
 
-/// Adds a message of the user to the current conversation of a run. The model gets it behind the answers to its tool calls.
+/// Adds a message of the user to the current conversation of a run. The model gets it after the answers to
+/// its tool calls.
 pub(super) fn tell(tree: &Tree, root: Handle, text: String, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     check_open(tree, root, "a message")?;

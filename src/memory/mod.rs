@@ -5,10 +5,11 @@
 //! the conversation of the current frame, the chunks of the heap and, depending on the [`MemoryModel`], the registers.
 //! Everything is stored as events, so a run continues at the same point after its process was killed.
 //!
-//! With [`RunSettings::shared_results`], the default, a frame also begins with the results of the finished frames around it.
-//! The results of a frame are its result, its artifacts and its decisions. A model gives them with `pop_frame`; the files that
-//! the host's tools write, the host records with [`Stack::add_artifact`](crate::Stack::add_artifact) in
-//! [`RunStatus::frame`]. The tool `read_frame_log` reads what was said in another frame of the run.
+//! With [`RunSettings::shared_results`], the default, a frame also begins with the results of the finished
+//! frames around it. The results of a frame are its result, its artifacts and its decisions. A model gives
+//! them with `pop_frame`. The host records the files that its tools write, with
+//! [`Stack::add_artifact`](crate::Stack::add_artifact) in [`RunStatus::frame`]. The tool `read_frame_log`
+//! reads what was said in another frame of the run.
 //!
 //! A host drives a run in a loop. [`Run::next`](crate::stack::Run::next) returns the next thing to do: ask a model,
 //! answer a tool call, or stop.

@@ -9,8 +9,9 @@ macro_rules! section {
     };
 }
 
-/// Returns the system prompt of an agent in a run with these settings, in Markdown: the rules, and unless the settings want the short form,
-/// what is worth keeping, and the mistakes that cost most. Examples of briefings are the host's, with its tools.
+/// Returns the system prompt, in Markdown, of an agent in a run with these settings. It has the rules. Unless
+/// the settings want the short form, it also says what is worth keeping, and which mistakes cost most.
+/// Examples of briefings come from the host, with its tools.
 ///
 /// `tools` is the host's description of the agent's other tools, which is inserted after the introduction; empty if
 /// there are none. The prompt does not change during a run, so prompt caches keep it.

@@ -43,7 +43,8 @@ fn is_tag(text: &str) -> bool {
     is_named && characters.next() == Some('>')
 }
 
-/// Returns the line that encloses a content: three hyphens, or one more than the most with which a line of it begins.
+/// Returns the line that encloses a content: three hyphens, or one more than the largest number of hyphens
+/// with which a line of the content begins.
 pub(super) fn fence(content: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || is_unseen(character);
     let hyphens = |line: &str| line.trim_start_matches(is_gap).bytes().take_while(|byte| *byte == b'-').count();

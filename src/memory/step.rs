@@ -64,14 +64,15 @@ pub struct Prompt {
     /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It is not a
     /// separate message, because not every model accepts a user message after tool messages.
     ///
-    /// With [`RunSettings::shared_results`], the text of the first message begins with the element `<stack-context>` if the
-    /// frame is not the root: the criteria of the frames above it, and the results of the finished frames beside it and
-    /// them. It stays the same while the frame works, unless somebody else changes these frames.
+    /// With [`RunSettings::shared_results`], the text of the first message begins with the element
+    /// `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame,
+    /// and the results of the finished frames next to this frame and next to those above it. It stays the
+    /// same while the frame works, unless another actor changes these frames.
     ///
     /// No other text makes such a section: `<memory>` and `</memory>` in a message, a chunk or a register are
     /// `&lt;memory>` and `&lt;/memory>`.
     pub messages: Vec<Arc<Message>>,
-    /// Length of the element `<stack-context>` in the first message, with the blank line behind it, in bytes.
+    /// Length of the element `<stack-context>` in the first message, with the blank line after it, in bytes.
     #[serde(skip)]
     pub(super) surroundings: usize,
 }
@@ -133,8 +134,8 @@ pub(super) fn newest_child(tree: &Tree, frame: Handle) -> Option<Handle> {
     tree.children(frame).iter().rev().copied().find(is_called)
 }
 
-/// Returns the next thing that a run needs from its host. `surroundings` returns what a frame sees of others, in at most so
-/// many tokens.
+/// Returns the next thing that a run needs from its host. `surroundings` returns what a frame sees of other
+/// frames, in at most the given number of tokens.
 pub(crate) fn next(
     tree: &Tree,
     root: Handle,
@@ -177,7 +178,7 @@ pub(super) fn last_step(conversation: Option<&Conversation>) -> (&[ToolCall], &[
     (calls, &after[..answers])
 }
 
-/// Returns true if the user has sent a message since the model's last one.
+/// Returns true if the user has sent a message since the model's last message.
 pub(super) fn is_told(conversation: Option<&Conversation>) -> bool {
     let newest = conversation.and_then(Conversation::last_reply).and_then(|(_, after)| after.last());
     newest.is_some_and(|message| matches!(**message, Message::User { .. }))
@@ -208,7 +209,8 @@ fn prompt(tree: &Tree, root: Handle, position: Position, shared: &str) -> Prompt
     let mut messages: Vec<_> = conversation(tree, frame).iter().map(harmless).collect();
     let mut surroundings = 0;
     if let Some(first) = messages.first_mut().filter(|_| !shared.is_empty()) {
-        // Before the briefing: frames with one parent have the same text up to the end of their ancestors.
+        // It comes before the briefing, because frames with one parent have the same text up to the end of
+        // their ancestors.
         *first = Arc::new(first.with_text([shared, "\n", first.text()].concat()));
         surroundings = shared.len() + 1;
     }

@@ -12,7 +12,8 @@ use crate::text::{beginning, ending, from_json};
 
 /// Texts up to this length are never shortened, in characters.
 const SHORT: usize = 1_000;
-/// The place of the first message, the task or briefing of the frame, of which only what stands before it is left out.
+/// The place of the first message, the task or briefing of the frame. Only what comes before the task or
+/// briefing is left out of it.
 const FIRST: usize = 0;
 /// What remains of the beginning and of the end of a shortened text, in characters.
 const BEGINNING: usize = 200;
@@ -20,14 +21,15 @@ const END: usize = 100;
 
 /// Keeps the prompts of a run within a model's context window.
 ///
-/// If a prompt is too large, old texts of the conversation are shortened in it, each to its beginning, a note and its
-/// end: first the outputs of tools, then the results of sub-tasks, the model's own texts and the arguments of its tool
-/// calls, in each case the oldest first. Only if that is not enough, what the frame sees of others is left out, and then
-/// the newest step is shortened too. The history and the logs keep all texts as they are.
+/// If a prompt is too large, old texts of the conversation are shortened in it, each to its beginning, a note
+/// and its end: first the outputs of tools, then the results of sub-tasks, the model's own texts and the
+/// arguments of its tool calls, in each case the oldest first. Only if that is not enough, what the frame
+/// sees of other frames is left out, and then the newest step is shortened too. The history and the logs keep
+/// all texts as they are.
 ///
-/// What is shortened stays shortened, and a third of the room is made free at once. So the prompts of several steps have
-/// the same beginning, and prompt caches keep it. This value remembers what is shortened in each frame. Another process
-/// can begin with a new one.
+/// What is shortened stays shortened, and a third of the room is made free at once. So the prompts of several
+/// steps have the same beginning, and prompt caches keep it. This value remembers what is shortened in each
+/// frame. Another process can begin with a new value.
 ///
 /// ```
 /// use callstack_core::Stack;
@@ -103,11 +105,11 @@ impl ContextWindow {
     }
 }
 
-/// The places of messages that can be shortened, in the order in which they are.
+/// The places of messages that can be shortened, in the order in which they are shortened.
 struct Candidates {
-    /// Those before the model's last message.
+    /// The messages before the model's last message.
     old: Vec<usize>,
-    /// The model's last message, and what has been answered to it.
+    /// The model's last message, and the answers to it.
     newest: Vec<usize>,
 }
 
@@ -132,7 +134,7 @@ fn size(message: &Message, measure: impl Fn(&str) -> usize) -> usize {
     measure(message.text()) + calls.iter().map(|call| measure(&call.name) + measure(&call.arguments)).sum::<usize>()
 }
 
-/// Replaces a message by a shorter one, if there is one, and returns by how much it has become smaller.
+/// Replaces a message by a shorter one, if there is one, and returns how much smaller it has become.
 fn replace(message: &mut Arc<Message>, short: Option<Message>, measure: impl Fn(&str) -> usize) -> usize {
     let Some(short) = short else { return 0 };
     let saved = size(message, &measure).saturating_sub(size(&short, &measure));
@@ -142,8 +144,8 @@ fn replace(message: &mut Arc<Message>, short: Option<Message>, measure: impl Fn(
     saved
 }
 
-/// Returns the first message of a frame without what the frame sees of others, which are its first bytes; `None` if there
-/// are none.
+/// Returns the first message of a frame without what the frame sees of other frames, which is the first
+/// `surroundings` bytes; `None` if there are none.
 fn without_surroundings(message: &Message, surroundings: usize) -> Option<Message> {
     let note =
         "[The frames around this one are left out here, because this conversation is near the limit of the model.]\n\n";
@@ -186,7 +188,7 @@ fn short(text: &str, advice: &str) -> Option<String> {
     Some(format!("{}\n{note}\n{}", beginning(text, BEGINNING), ending(text, END)))
 }
 
-/// Shortens the texts in the arguments of a tool call. Returns false if none is long.
+/// Shortens the texts in the arguments of a tool call. Returns false if no text is long.
 fn shorten_arguments(call: &mut ToolCall) -> bool {
     if call.arguments.len() <= SHORT {
         return false;

@@ -71,7 +71,7 @@ fn answered(step: &Json) -> Line {
             cost_micro_usd: micro(metrics.get("cost_usd")),
             ..ModelRequest::new(text(step, "model_name"))
         };
-        // IDs of steps are not those of requests: each document counts from 1.
+        // IDs of steps are not IDs of requests: each document counts from 1.
         Request::new("", used)
     });
     Line {

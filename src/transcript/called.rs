@@ -1,4 +1,5 @@
-//! What the calls of well-known tools tell of the work: to-do lists, files that are written, and sub-agents.
+//! What the calls of well-known tools tell about the work: to-do lists, files that are written, and
+//! subagents.
 
 use serde_json::Value as Json;
 
@@ -6,12 +7,13 @@ use super::line::{list, text};
 use crate::frame::FrameStatus;
 use crate::text::one_line;
 
-/// The name of a tool without the signs by which hosts differ: `todowrite` for `TodoWrite` and `todo_write`.
+/// The name of a tool without the characters in which hosts differ: `todowrite` for `TodoWrite` and
+/// `todo_write`.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
-/// The text at the first of some keys that has one.
+/// The text at the first key that has one.
 fn first<'a>(value: &'a Json, keys: &[&str]) -> &'a str {
     keys.iter().map(|key| text(value, key)).find(|found| !found.trim().is_empty()).unwrap_or_default()
 }
@@ -112,14 +114,14 @@ pub(super) fn written(name: &str, arguments: &Json) -> Vec<String> {
     }
 }
 
-/// A sub-agent that a call starts.
+/// A subagent that a call starts.
 pub(super) struct Started {
-    /// What the call says that it is to do, in a few words; else the beginning of the task.
+    /// What the subagent is to do, in a few words, as the call says it; otherwise the beginning of the task.
     pub title: String,
     pub task: String,
 }
 
-/// The sub-agent that a call starts.
+/// The subagent that a call starts.
 pub(super) fn started(name: &str, arguments: &Json) -> Option<Started> {
     if !matches!(
         &*plain(name),

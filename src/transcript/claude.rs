@@ -9,7 +9,7 @@ use crate::frame::ModelRequest;
 /// The model of messages that Claude Code has made itself.
 const MADE_UP: &str = "<synthetic>";
 
-/// How words begin that the host has written in the person's place.
+/// The beginnings of words that the host has written in place of the person.
 const OF_HOST: [&str; 15] = [
     "<local-command-",
     "<bash-stdout>",
@@ -27,7 +27,7 @@ const OF_HOST: [&str; 15] = [
     "This session is being continued from a previous conversation",
     "[Request interrupted by user",
 ];
-/// Commands that the program carries out by itself, without a turn of the agent.
+/// Commands that the program carries out itself, without a turn of the agent.
 const OF_PROGRAM: [&str; 22] = [
     "add-dir",
     "agents",
@@ -55,7 +55,8 @@ const OF_PROGRAM: [&str; 22] = [
 /// What the host shows the model before what the person has written.
 const BEFORE_WORDS: [&str; 4] = ["ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder"];
 
-/// Lines beside the conversation: the last one of a kind counts for the program, and none for us.
+/// Lines outside the conversation. For the program the last line of a kind counts; this library uses none of
+/// them.
 const BESIDE: &[&str] = &[
     "agent-*",
     "api-request*",
@@ -139,7 +140,7 @@ fn said(value: &Json, message: &Json) -> Option<Line> {
         } else if !is_meta && !is_of_program {
             let own = spoken(&words);
             line.by = if own.is_empty() { By::Host } else { By::Person };
-            // The entry of the log has all that the model was shown.
+            // The entry of the log has everything that the model was shown.
             line.facts.extend(Some(Fact::Prompt(own.clone())).filter(|_| !own.is_empty() && own != words.trim()));
         }
     }
@@ -176,21 +177,21 @@ fn spoken(words: &str) -> String {
     rest.to_owned()
 }
 
-/// The sub-agent of which an outcome tells.
+/// The subagent that an outcome tells about.
 fn agent(call: &str, result: &Json) -> Option<Fact> {
     let id = Some(text(result, "agentId")).filter(|id| !id.is_empty())?;
     let goes_on = text(result, "status") == "async_launched" || result.get("isAsync").is_some_and(|is| is == true);
     Some(Fact::Agent { call: call.to_owned(), id: id.to_owned(), goes_on })
 }
 
-/// The same, by the words of an outcome.
+/// The same, from the words of an outcome.
 fn launched(call: &str, words: &str) -> Option<Fact> {
     let (_, named) = words.strip_prefix("Async agent launched")?.split_once("agentId: ")?;
     let id = named.split(|character: char| !character.is_ascii_alphanumeric()).next()?.to_owned();
     Some(Fact::Agent { call: call.to_owned(), id, goes_on: true })
 }
 
-/// The end of a sub-agent of which the host has told.
+/// The end of a subagent, if the words are a note of the host about it.
 fn notified(words: &str) -> Option<Fact> {
     let words = words.trim_start().strip_prefix("<task-notification>")?;
     let within = |name: &str| {

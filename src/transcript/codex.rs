@@ -1,5 +1,5 @@
-//! Codex: items in the form of OpenAI's Responses, and records of the session. An item does not name its answer; what the answer has used
-//! stands behind its items.
+//! Codex: items in the form of OpenAI's Responses, and records of the session. An item does not name its
+//! answer; what the answer has used comes after its items.
 
 use serde_json::{Value as Json, json};
 
@@ -8,7 +8,7 @@ use crate::fold::transcript::said as text_in;
 use crate::frame::ModelRequest;
 use crate::text::from_json;
 
-/// How words begin that the host has written in the person's place.
+/// The beginnings of words that the host has written in place of the person.
 const OF_HOST: [&str; 12] = [
     "<user_shell_command",
     "<environment_context",
@@ -24,7 +24,7 @@ const OF_HOST: [&str; 12] = [
     "<INSTRUCTIONS",
 ];
 
-/// Lines beside the conversation.
+/// Lines outside the conversation.
 const BESIDE: &[&str] = &["inter_agent_communication*", "realtime_item", "retained_context", "world_state"];
 
 pub(super) fn line(value: &Json) -> Option<Line> {
@@ -33,7 +33,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
     let kind = value.get("type")?.as_str()?;
     let mut line = match kind {
         "response_item" => item(payload)?,
-        // What stands for all that came before: the model sees it as words.
+        // A text that stands for everything before it: the model sees it as words.
         "compacted" => {
             let summary = text(payload, "message").to_owned();
             let words = json!({ "type": "message", "role": "user", "content": summary });
@@ -99,7 +99,7 @@ fn event(event: &Json) -> Line {
     Line::of(facts.into_iter().collect())
 }
 
-/// What the person asks, behind what an editor has added.
+/// What the person asks, without what an editor has added before it.
 fn asked(words: &str) -> &str {
     let is_added = words.trim_start().starts_with("# Context from my IDE setup");
     words.split_once("## My request for Codex:").filter(|_| is_added).map_or(words, |(_, asked)| asked.trim())
@@ -109,7 +109,8 @@ fn spawned(call: &str, agent: &str) -> Option<Fact> {
     fact(|id| Fact::Agent { call: call.to_owned(), id, goes_on: true }, agent)
 }
 
-/// What an answer has used, in versions without a record of its own. The total tells a repeated count from a new one.
+/// What an answer has used, in versions that do not write a record of their own for it. The total
+/// distinguishes a repeated count from a new one.
 fn counted(event: &Json) -> Option<Line> {
     let info = event.get("info")?;
     let (total, last) = (info.get("total_token_usage")?, info.get("last_token_usage")?);
@@ -132,10 +133,10 @@ fn item(item: &Json) -> Option<Line> {
             Turn::Words
         }
         ("message", "assistant") => Turn::Answer(None),
-        // What the host says of its state.
+        // What the host says about its state.
         ("message", _) => return Some(Line::aside()),
         (kind, _) if kind.ends_with("_output") => {
-            // The ID of the sub-agent that the call has started.
+            // The ID of the subagent that the call has started.
             let output = item.get("output").and_then(Json::as_str).and_then(|output| from_json::<Json>(output).ok());
             line.facts.extend(output.and_then(|output| spawned(&call, text(&output, "agent_id"))));
             line.outcomes.push(call);

@@ -1,8 +1,9 @@
-//! Which lines of a thread of Codex are copies of another one's: a fork, and a sub-agent that knows what its caller does, begin with that.
+//! Which lines of a thread of Codex are copies of lines of another thread. A fork begins with such copies,
+//! and so does a subagent that knows what its caller knows.
 
 use super::line::{Fact, Line};
 
-/// How long the copy of a thread takes, in milliseconds: all its lines have nearly the same time.
+/// How long copying a thread takes, in milliseconds: all copied lines have nearly the same time.
 const COPY: u64 = 1_500;
 
 /// Follows the lines of a thread.

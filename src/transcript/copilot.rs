@@ -1,11 +1,12 @@
-//! Copilot CLI: events of its own form. What an answer has used stands before it, and names it.
+//! Copilot CLI: events of its own form. The record of what an answer has used comes before the answer, and
+//! names it.
 
 use serde_json::{Value as Json, json};
 
 use super::line::{By, End, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
-/// Events beside the conversation.
+/// Events outside the conversation.
 const BESIDE: &[&str] = &[
     "assistant.*",
     "command.*",
@@ -28,7 +29,7 @@ const BESIDE: &[&str] = &[
 pub(super) fn line(value: &Json) -> Option<Line> {
     let kind = value.get("type")?.as_str()?;
     let data = value.get("data")?;
-    // What a subagent says is no part of this conversation. What it uses is.
+    // What a subagent says is not a part of this conversation. What it uses is a part of it.
     let agent = value.get("agentId").and_then(Json::as_str);
     let is_of_agent = agent.is_some();
     let line = match kind {

@@ -1,4 +1,4 @@
-//! Sessions in one JSON document: its records, as the forms of lines have them.
+//! Sessions in one JSON document: reads its records, in the form that the lines of a file have.
 
 use serde_json::{Value as Json, json};
 
@@ -8,13 +8,14 @@ use super::opencode;
 use super::session::AgentFile;
 use crate::text::from_json;
 
-/// The records of a document: those of the session, and those of each sub-agent in it.
+/// The records of a document: those of the session, and those of each subagent in it.
 pub(super) struct Records {
     pub own: Vec<Json>,
     pub agents: Vec<(AgentFile, Vec<Json>)>,
 }
 
-/// The form and the records of a document, behind what its program has printed before it. `None`: it is no session that is known.
+/// The form and the records of a document. What its program has printed before the document is skipped.
+/// `None`: it is not a known kind of session.
 pub(super) fn read(text: &str) -> Option<(TranscriptForm, Records)> {
     let start = text.find('{').unwrap_or_default();
     let document: Json = from_json(&text[start..]).ok()?;
@@ -58,7 +59,7 @@ fn steps(trajectory: &Json) -> Vec<Json> {
     [head].into_iter().chain(list(trajectory, "steps").cloned()).collect()
 }
 
-/// The trajectories of sub-agents in a trajectory, at any depth.
+/// The trajectories of subagents in a trajectory, at any depth.
 fn embedded(trajectory: &Json, agents: &mut Vec<(AgentFile, Vec<Json>)>) {
     let mut open: Vec<&Json> = list(trajectory, "subagent_trajectories").collect();
     while let Some(agent) = open.pop() {
@@ -70,7 +71,7 @@ fn embedded(trajectory: &Json, agents: &mut Vec<(AgentFile, Vec<Json>)>) {
 }
 
 fn of_swe_agent(document: &Json) -> Vec<Json> {
-    // A run that tries several times has its attempts alone, as long as it goes on.
+    // While a run that makes several attempts continues, it has only its attempts.
     let last = list(document, "attempts").last().filter(|_| document.get("trajectory").is_none());
     let document = last.unwrap_or(document);
     let mut records = vec![json!({ "session": { "info": document["info"] } })];

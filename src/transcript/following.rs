@@ -1,4 +1,4 @@
-//! The files of a session are followed together: their lines in the order of their times.
+//! The files of a session are followed together, their lines in the order of their times.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
@@ -24,7 +24,7 @@ pub struct SessionFile<R> {
 }
 
 impl<R: BufRead> SessionFile<R> {
-    /// The file with this number. `offset`: where the reader stands in it, in bytes.
+    /// The file with this number. `offset`: the place of the reader in the file, in bytes.
     pub fn new(file: usize, reader: R, offset: u64) -> Self {
         Self { file, reader, offset, next: None, time: 0 }
     }
@@ -57,11 +57,12 @@ impl<R: BufRead> SessionFile<R> {
 }
 
 impl Session {
-    /// Follows the lines that the files have, in the order of their times. `is_over`: nobody writes the session any more, so a last line
-    /// without an end is read too. In constant memory, but for the tree.
+    /// Follows the lines that the files have, in the order of their times. `is_over`: no process writes the
+    /// session any more, so a last line without an end is read too. It needs constant memory, except for the
+    /// tree.
     ///
     /// # Errors
-    /// Those of reading. What was read before stays.
+    /// The errors of reading. What was read before stays.
     pub fn follow_files<R: BufRead>(&mut self, files: &mut [SessionFile<R>], is_over: bool) -> io::Result<()> {
         for file in files.iter_mut() {
             file.advance(self, is_over)?;
@@ -78,18 +79,22 @@ impl Session {
         Ok(())
     }
 
-    /// Adds the sub-agent that a session of OpenCode is. `session`: its record. Returns its number.
+    /// Adds a session of OpenCode as a subagent. `session`: the record of the session. Returns the subagent's
+    /// number.
     pub fn add_child(&mut self, session: &Json) -> usize {
         self.add_agent(opencode::agent(session))
     }
 
-    /// Follows a session of OpenCode in its database: its record, and all its messages with their parts (`{"info": {…}, "parts": […]}`), each
-    /// with the number of its session, 0 or what [`Session::add_child`] has returned. They are read in the order of their times up to the first
-    /// one that can still change; what was followed before is left out. `is_over`: nobody writes the session any more, so none can change.
+    /// Follows a session of OpenCode in its database. `session`: its record. `messages`: all its messages
+    /// with their parts (`{"info": {…}, "parts": […]}`), each with the number of its session: 0, or what
+    /// [`Session::add_child`] has returned. The messages are read in the order of their times, up to the
+    /// first one that can still change. What was followed before is left out. `is_over`: no process writes
+    /// the session any more, so no message can change.
     pub fn follow_messages(&mut self, session: &Json, messages: &[(usize, Json)], is_over: bool) {
         let calls = opencode::calls_of_agents(messages.iter().map(|(_, message)| message));
         self.note_calls(&calls);
-        // The last one of each session and role: an older one that has no end never gets one, because its program was killed.
+        // The last message of each session and role. An older message without an end never gets one, because
+        // its program was killed.
         let begun = |message: &Json| message.pointer("/info/time/created").and_then(Json::as_u64).unwrap_or_default();
         let mut last: HashMap<(usize, &str), &Json> = HashMap::new();
         for (file, message) in messages {
@@ -103,7 +108,8 @@ impl Session {
         let mut records = vec![(0, 0, head, json!({ "session": session }))];
         for (file, message) in messages {
             for record in opencode::records(message) {
-                // What can still change is followed again when it has: that nobody writes it any more can be a mistake.
+                // A message that can still change is followed again after it has changed: it can be a mistake
+                // that no process writes it any more.
                 let state = if opencode::is_unfinished(message) { message.to_string() } else { String::new() };
                 let name = format!("{}{}{state}", text(&record["info"], "id"), text(&record, "half"));
                 let time = super::line::time(&record).unwrap_or_default();
@@ -124,8 +130,8 @@ impl Session {
         self.settle(is_over);
     }
 
-    /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.
-    /// `id`: its ID, if the document has none.
+    /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory.
+    /// `None`: it is not a known kind of session. `id`: its ID, if the document has none.
     pub fn of_document(text: &str, id: &str, with_entries: Option<Option<String>>) -> Option<Self> {
         let (form, Records { own, agents }) = document::read(text)?;
         let session = Session::new(form, id);
@@ -140,7 +146,8 @@ impl Session {
             let file = session.add_agent(agent);
             let first = lines.len();
             session.take_records(file, &steps, &mut lines);
-            // Without times they come when it is known which call has started them.
+            // Lines without times get the last time of the session's own lines: then it is known which call
+            // has started their subagent.
             lines[first..].iter_mut().filter(|(time, ..)| *time == 0).for_each(|(time, ..)| *time = last);
         }
         lines.sort_by_key(|(time, ..)| *time);

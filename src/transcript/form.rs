@@ -49,7 +49,8 @@ impl TranscriptForm {
         Self::Atif,
     ];
 
-    /// The forms that [`read_transcript`](super::read_transcript) reads: those of hosts whose hooks name a transcript.
+    /// The forms that [`read_transcript`](super::read_transcript) reads: the forms of hosts whose hooks name
+    /// a transcript.
     pub const OF_HOOKS: &[Self] = &[Self::Claude, Self::Codex, Self::Gemini, Self::Qwen, Self::Copilot];
 
     /// The name of the host, such as `claude`.
@@ -82,7 +83,8 @@ impl TranscriptForm {
         }
     }
 
-    /// The form of a file that begins with this line. `None`: it is no session that is known, or a document of several lines.
+    /// The form of a file that begins with this line. `None`: it is not a known kind of session, or it is a
+    /// document of several lines.
     pub fn of_line(line: &[u8]) -> Option<Self> {
         let value: Json = from_json(String::from_utf8_lossy(line).trim_start_matches('\u{feff}').trim()).ok()?;
         let has = |key: &str| value.get(key).is_some();
@@ -109,7 +111,7 @@ impl TranscriptForm {
         }
     }
 
-    /// The form of a document. `None`: it is none that is known.
+    /// The form of a document. `None`: the form is not known.
     pub(super) fn of_document(document: &Json) -> Option<Self> {
         let has = |key: &str| document.get(key).is_some();
         if text(document, "schema_version").starts_with("ATIF") || has("steps") && has("agent") {
@@ -126,12 +128,12 @@ impl TranscriptForm {
         (has("sessionId") && has("messages")).then_some(Self::Gemini)
     }
 
-    /// The keys of the name of a line, and of the line before it in its branch.
+    /// The keys of a line's name, and of the name of the line before it in its branch.
     pub(super) const fn branch(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Claude | Self::Qwen => Some(("uuid", "parentUuid")),
             Self::Pi => Some(("id", "parentId")),
-            // It says where the person goes back to.
+            // This host says itself to which line the person goes back.
             Self::Gemini => Some(("id", "")),
             _ => None,
         }
@@ -147,7 +149,7 @@ impl TranscriptForm {
         }
     }
 
-    /// What a line says. `None`: it has another form than lines of this host.
+    /// What a line says. `None`: it does not have the form of this host's lines.
     pub(super) fn line(self, value: &Json) -> Option<Line> {
         match self {
             Self::Claude => claude::line(value),

@@ -1,4 +1,5 @@
-//! Gemini CLI: messages of its own form. An answer is written when the model has ended, and once more when its calls have.
+//! Gemini CLI: messages of its own form. An answer is written when the model has ended it, and again when its
+//! calls have ended.
 
 use serde_json::{Value as Json, json};
 
@@ -6,7 +7,7 @@ use super::line::{By, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
-    // The head of the file, and changes of it.
+    // The head of the file, and changes to it.
     if value.get("$set").is_some() || value.get("$rewindTo").is_some() || value.get("sessionId").is_some() {
         let changed = value.get("$set").unwrap_or(value);
         let folder = list(changed, "directories").next().and_then(Json::as_str).unwrap_or_default();
@@ -32,7 +33,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
     }
 }
 
-/// What somebody has written, or the outcomes of calls.
+/// What the person or the host has written, or the outcomes of calls.
 pub(super) fn said(parts: Vec<Json>) -> Line {
     let outcomes: Vec<String> = parts
         .iter()
@@ -68,7 +69,7 @@ fn answered(value: &Json) -> Line {
         };
         Request::new(id, used)
     });
-    // It is written again with its calls, if it has some.
+    // An answer is written again with its calls, if it has any.
     let is_last = calls.is_empty() && parts.iter().any(|part| part.get("thought").is_none());
     let agents = list(value, "toolCalls").filter_map(|call| {
         let of = |id| Fact::Agent { call: text(call, "id").to_owned(), id, goes_on: false };

@@ -1,4 +1,4 @@
-//! What a line of a transcript says, whatever the host.
+//! What a line of a transcript says, in one form for all hosts.
 
 use serde_json::Value as Json;
 
@@ -15,25 +15,26 @@ pub(super) struct Line {
     pub by: By,
     /// What answers have used.
     pub requests: Vec<Request>,
-    /// The same, by a count that the host repeats: only where no answer has a record of its own.
+    /// The same, from a count that the host repeats. It is used only if no answer has a record of its own.
     pub counts: Vec<Request>,
-    /// The IDs of the calls that it makes, and of those that have ended.
+    /// The IDs of the calls that the line makes, and of the calls that have ended.
     pub calls: Vec<String>,
     pub outcomes: Vec<String>,
     /// The model of the requests that follow.
     pub model: Option<String>,
-    /// What it tells beside the conversation.
+    /// What the line tells apart from the conversation.
     pub facts: Vec<Fact>,
-    /// The thread that it tells of, if it names one: lines of others are copies.
+    /// The thread that the line is about, if the line names one: lines of other threads are copies.
     pub thread: Option<String>,
-    /// Its kind, if no version of the host that is known writes lines of this kind.
+    /// Its kind, if no known version of the host writes lines of this kind.
     pub new_kind: Option<String>,
     /// Its place in the thread.
     pub ordinal: Option<u64>,
-    /// Its name, and that of the line before it in its branch, where a person can go back to an earlier line.
+    /// Its name, and the name of the line before it in its branch, for hosts in which a person can go back to
+    /// an earlier line.
     pub node: Option<String>,
     pub after: Option<String>,
-    /// The sub-agent that has said it, within the file of the session.
+    /// The subagent that has said it, within the file of the session.
     pub agent: Option<String>,
     /// The model has ended its turn with this answer.
     pub is_last: bool,
@@ -42,7 +43,7 @@ pub(super) struct Line {
 /// Whose turn it is.
 #[derive(Default)]
 pub(super) enum Turn {
-    /// Something beside the conversation.
+    /// Something outside the conversation.
     #[default]
     Aside,
     /// A part of an answer of the model, with the ID of the answer if the line has one.
@@ -56,45 +57,47 @@ pub(super) enum Turn {
 /// Who has written words, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum By {
-    /// The person: a new turn, if the one before is over.
+    /// The person: this begins a new turn, if the turn before is over.
     #[default]
     Person,
     /// The person, while the agent works.
     PersonMeanwhile,
-    /// The host, such as hints and the summary of a compaction.
+    /// The host: for example hints, and the summary of a compaction.
     Host,
 }
 
-/// What a line tells beside the conversation.
+/// What a line tells apart from the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Fact {
     /// The ID of the session.
     Session(String),
-    /// The session or the thread that this one belongs to: the one that has started it, or that it goes on from.
+    /// The session or the thread that this one belongs to: the one that has started it, or the one that it
+    /// continues.
     Parent(String),
     /// The folder of the project.
     Folder(String),
     /// The version of the host.
     Version(String),
-    /// A title of the session; a person's wins.
+    /// A title of the session; a title by the person takes precedence.
     Title { title: String, by_person: bool },
     /// What the person has written, if the messages have more than that.
     Prompt(String),
-    /// A turn begins: one that had not ended was interrupted.
+    /// A turn begins: a turn that had not ended was interrupted.
     Begun,
-    /// Lines before this place in the thread are copies of another one's.
+    /// Lines before this place in the thread are copies of lines of another thread.
     OwnFrom(u64),
-    /// The person has gone back to before this line; if nobody knows it, to before all.
+    /// The person has gone back to before this line; if this line is not known, to before all lines.
     Rewound(String),
-    /// The person has taken so many turns back, the last ones.
+    /// The person has taken back this number of turns, the last ones.
     RolledBack(u64),
     /// The turn has ended.
     Ended(End),
-    /// The host has compacted the conversation: what it was before in tokens, and the summary, as far as they are known.
+    /// The host has compacted the conversation: its length before that in tokens, and the summary, as far as
+    /// they are known.
     Compacted { tokens: u64, summary: String },
-    /// The sub-agent that a call has started; it goes on when the call has ended.
+    /// The subagent that a call has started, and whether it continues after the call has ended.
     Agent { call: String, id: String, goes_on: bool },
-    /// A sub-agent has ended, named by its ID or the call that has started it.
+    /// A subagent has ended. It is named by its ID or by the call that has started it.
     AgentEnded { agent: String, end: End, result: String },
 }
 
@@ -102,7 +105,7 @@ pub(super) enum Fact {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Done,
-    /// The session went on without an end of it.
+    /// The session continued without an end of the turn.
     Left,
     /// By the person.
     Interrupted,
@@ -126,19 +129,20 @@ impl Request {
 }
 
 impl Line {
-    /// Something beside the conversation.
+    /// Something outside the conversation.
     pub fn aside() -> Self {
         Self::default()
     }
 
-    /// Something beside the conversation, if its kind is one of those that are known. `*`: any end.
+    /// Something outside the conversation, if its kind is one of the known kinds. In these, `*` stands for
+    /// any ending.
     pub fn of_kind(kind: &str, known: &[&str]) -> Self {
         let is_known = |known: &&str| known.strip_suffix('*').map_or(kind == *known, |begin| kind.starts_with(begin));
         let new_kind = (!known.iter().any(is_known)).then(|| kind.to_owned());
         Self { new_kind, ..Self::default() }
     }
 
-    /// Facts beside the conversation.
+    /// Facts outside the conversation.
     pub fn of(facts: Vec<Fact>) -> Self {
         Self { facts, ..Self::default() }
     }
@@ -149,10 +153,10 @@ pub(super) fn fact(make: impl FnOnce(String) -> Fact, text: &str) -> Option<Fact
     (!text.trim().is_empty()).then(|| make(text.to_owned()))
 }
 
-/// Times from 2000 to 2200. Others are mistakes.
+/// Times from 2000 to 2200. Other times are mistakes.
 const POSSIBLE: std::ops::Range<u64> = 946_684_800_000..7_258_118_400_000;
 
-/// What each line of some hosts says of the session.
+/// What each line of some hosts says about the session.
 pub(super) fn about(line: &Json) -> impl Iterator<Item = Fact> {
     let facts = [
         fact(Fact::Session, text(line, "sessionId")),
@@ -182,7 +186,7 @@ pub(super) fn text<'a>(value: &'a Json, key: &str) -> &'a str {
 pub(super) fn number(value: &Json, key: &str) -> u64 {
     let given = value.get(key).unwrap_or(&Json::Null);
     let lenient = || given.as_str().map_or_else(|| given.as_f64(), |text| text.trim().parse().ok());
-    // Larger ones are mistakes, too.
+    // Larger numbers are mistakes, too.
     given.as_u64().or_else(|| Some(lenient()? as u64)).filter(|number| *number < 1 << 53).unwrap_or_default()
 }
 

@@ -2,12 +2,14 @@
 //!
 //! A *form* is the form of one host's files ([`TranscriptForm`]). There are two readers over it:
 //!
-//! - [`read_transcript`] reads on from where it has stopped, for the logs and the usage of the frames of a stack in which the agent works.
-//! - [`Session`] makes a tree of frames of a session that no stack knows: turns, sub-agents, to-do lists, usage.
+//! - [`read_transcript`] resumes reading where it has stopped. It is for the logs and the usage of the frames
+//!   of a stack in which the agent works.
+//! - [`Session`] makes a tree of frames from a session that no stack knows: turns, subagents, to-do lists,
+//!   usage.
 //!
 //! [`Replay`] says what folding would have saved in a session.
 //!
-//! Nothing here reads a file: texts come in.
+//! Nothing here reads a file: the caller passes the texts.
 
 mod atif;
 mod called;

@@ -1,6 +1,8 @@
-//! OpenCode: sessions whose messages have parts, exported or in its database. They are read as Anthropic's. The answer of each step of the
-//! model is a message with its calls and their outcomes. One that has started sub-agents is two records, so that theirs stand between them:
-//! the calls (`"half": "begun"`) at its beginning, the rest (`"half": "ended"`) at its end.
+//! OpenCode: sessions whose messages have parts, exported or in its database. They are read as Anthropic's
+//! messages. The answer of each step of the model is a message with its calls and their outcomes. A message
+//! that has started subagents becomes two records, so that the records of the subagents are between these
+//! two: the calls (`"half": "begun"`) at the beginning of the message, the rest (`"half": "ended"`) at its
+//! end.
 
 use std::collections::HashMap;
 
@@ -51,23 +53,23 @@ pub(super) fn is_unfinished(message: &Json) -> bool {
     }
 }
 
-/// The sub-agent that a call in a message has started.
+/// The subagent that a call in a message has started.
 fn started(part: &Json) -> Option<&str> {
     part.pointer("/state/metadata/sessionId").and_then(Json::as_str)
 }
 
-/// For each sub-agent the call that has started it.
+/// For each subagent, the call that has started it.
 pub(super) fn calls_of_agents<'a>(messages: impl Iterator<Item = &'a Json>) -> HashMap<String, String> {
     let parts = messages.flat_map(|message| list(message, "parts"));
     let call = |part: &Json| Some((started(part)?.to_owned(), text(part, "callID").to_owned()));
-    // A sub-agent that is called again goes on.
+    // A subagent that is called again resumes.
     parts.filter_map(call).fold(HashMap::new(), |mut calls, (agent, call)| {
         calls.entry(agent).or_insert(call);
         calls
     })
 }
 
-/// The sub-agent that a session is.
+/// A session as a subagent.
 pub(super) fn agent(session: &Json) -> AgentFile {
     let title = Some(text(session, "title")).filter(|title| !title.is_empty()).map(str::to_owned);
     AgentFile { id: text(session, "id").to_owned(), call: None, title }
@@ -124,7 +126,7 @@ fn answered(value: &Json, info: &Json) -> Line {
                     "completed" if text(part, "tool") == "task" => answer_of_agent(&state["output"]),
                     "completed" => state["output"].clone(),
                     "error" => state["error"].clone(),
-                    // It runs, or the host was killed.
+                    // The call still runs, or the host was killed.
                     _ => continue,
                 };
                 let is_error = text(state, "status") == "error";
@@ -178,7 +180,7 @@ fn has_used(tokens: &Json) -> bool {
         .any(|place| tokens.pointer(place).and_then(Json::as_f64).is_some_and(|number| number > 0.0))
 }
 
-/// What a sub-agent has answered, without what the host has put around it.
+/// What a subagent has answered, without what the host has put around it.
 fn answer_of_agent(output: &Json) -> Json {
     let text = output.as_str().unwrap_or_default();
     let within = || Some(text.split_once("<task_result>")?.1.split_once("</task_result>")?.0.trim());
@@ -189,7 +191,7 @@ fn used(id: &str, step: usize, tokens: &Json, costs: &Json) -> Request {
     let cache = tokens.get("cache").unwrap_or(&Json::Null);
     let (input, output, reasoning) = (number(tokens, "input"), number(tokens, "output"), number(tokens, "reasoning"));
     let (read, written) = (number(cache, "read"), number(cache, "write"));
-    // Older versions count reasoning as a part of the output; their total says so.
+    // Older versions count reasoning as a part of the output; their total shows that.
     let is_within = reasoning > 0 && number(tokens, "total") == input + output + read + written;
     let used = ModelRequest {
         uncached_input: input,

@@ -111,7 +111,7 @@ fn outcome<'a>(call: &'a str, content: Option<&'a Json>, is_error: bool) -> Part
     Part::Outcome { call, content: content.map_or(Cow::Owned(Json::Null), Cow::Borrowed), is_error }
 }
 
-/// Arguments, which some wires write as a text of JSON.
+/// Arguments, which some wires write as a JSON text.
 fn arguments(given: Option<&Json>) -> Cow<'_, Json> {
     match given {
         Some(Json::String(json)) => match from_json(json) {

@@ -1,4 +1,5 @@
-//! pi: a tree of entries, one a line. The messages of its own form are read as Anthropic's.
+//! pi: a tree of entries, one per line. The messages have a form of their own, and are read as Anthropic's
+//! messages.
 
 use serde_json::{Value as Json, json};
 

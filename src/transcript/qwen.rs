@@ -1,4 +1,5 @@
-//! Qwen Code: messages in the form of Gemini's contents, whatever the wire of the model, and records of the session.
+//! Qwen Code: messages in the form of Gemini's contents, for every wire of the model, and records of the
+//! session.
 
 use serde_json::Value as Json;
 

@@ -1,5 +1,6 @@
-//! A conversation as a host keeps it in a file, line by line, which its hooks name: read on from where the reading has stopped, for the logs and
-//! the usage of frames. The file may grow meanwhile, and its last line may be half written.
+//! Reads a conversation from a file in which a host keeps it, line by line. The host's hooks name the file.
+//! The reading resumes where it has stopped. It is for the logs and the usage of frames. The file may grow
+//! meanwhile, and its last line may be half written.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ use crate::frame::{Handle, ModelRequest, TranscriptPosition};
 use crate::text::from_json;
 use crate::vocabulary::calls::CallNames;
 
-/// A longer line of a transcript is left out, in bytes.
+/// The longest line of a transcript, in bytes. A line that is longer is left out.
 pub const LONGEST_TRANSCRIPT_LINE: usize = 64 << 20;
 
 /// A part of a transcript.
@@ -30,13 +31,14 @@ pub struct TranscriptPart {
     pub end: TranscriptPosition,
 }
 
-/// A step of a conversation: what somebody has written, or an answer of the model with the outcomes of its calls. It is whole: nothing that
-/// is read later belongs to it.
+/// A step of a conversation: what the person or the host has written, or an answer of the model with the
+/// outcomes of its calls. It is whole: nothing that is read later belongs to it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TranscriptStep {
-    /// The items in their order, each with its time and the frame in which the conversation was, if the conversation has said that. The entries
-    /// are those of [`TranscriptItem`](crate::fold::TranscriptItem).
+    /// The items in their order, each with its time and the frame in which the conversation was, if the
+    /// conversation has said that. The entries have the form of those of
+    /// [`TranscriptItem`](crate::fold::TranscriptItem).
     pub items: Vec<(Option<Handle>, Json)>,
     /// What the answer has used, and the frame in which the model was asked.
     pub requests: Vec<(Option<Handle>, ModelRequest)>,
@@ -46,11 +48,13 @@ pub struct TranscriptStep {
     pub end: TranscriptPosition,
 }
 
-/// Reads a part of a transcript. `text` begins at the offset of the position, and may end anywhere: what is not whole is left for the next
-/// part. `is_over`: what is there is whole but for a line without an end, since the turn of the agent has ended. A line that is longer than
-/// [`LONGEST_TRANSCRIPT_LINE`] is left out. `conversation`: the name on which the IDs of entries depend, as in [`Seen::of`](crate::fold::Seen::of).
+/// Reads a part of a transcript. `text` begins at the offset of the position, and may end anywhere: what is
+/// not whole is left for the next part. `is_over`: the turn of the agent has ended, so everything in the text
+/// is whole, except for a line without an end. A line that is longer than [`LONGEST_TRANSCRIPT_LINE`] is left
+/// out. `conversation`: the name on which the IDs of entries depend, as in
+/// [`Seen::of`](crate::fold::Seen::of).
 ///
-/// Wherever a transcript is cut, its parts say the same as the whole.
+/// No matter where a transcript is cut, its parts say the same as the whole.
 ///
 /// ```
 /// use callstack_core::transcript::{TranscriptForm, read_transcript};
@@ -128,7 +132,7 @@ struct Step {
     open: HashSet<String>,
     /// The answer that was seen last.
     answer: Option<String>,
-    /// Something was said that is no part of an answer, such as an outcome.
+    /// Something was said that is not a part of an answer, such as an outcome.
     is_behind_answer: bool,
     model: Option<String>,
 }
@@ -160,7 +164,7 @@ impl Reading<'_> {
             self.part.unknown += 1;
             return;
         };
-        // What a sub-agent says is no part of the conversation. What it uses is.
+        // What a subagent says is not a part of the conversation. What it uses is a part of it.
         let line = match line.agent {
             Some(_) => Line { requests: line.requests, ..Line::default() },
             None => line,

@@ -1,9 +1,11 @@
-//! What folding would have saved in a session: its requests once more, with the turns folded that a policy folds.
+//! What folding would have saved in a session: its requests are counted again, with the turns folded that a
+//! policy folds.
 //!
-//! The method is that of `docs/fold.md`. The prompt of the first request is the base. What was said between two requests is scaled to the recorded
-//! growth of the prompt. A prompt cache keeps the longest common beginning of two requests for its lifetime. A name of eight characters or more
-//! that the agent uses is *needed*, if it was seen within the last 40 requests; it is hidden if all that has it is folded. What is hidden is read
-//! again, which is paid.
+//! The method is the one in `docs/fold.md`. The prompt of the first request is the base. What was said
+//! between two requests is scaled to the recorded growth of the prompt. A prompt cache keeps the longest
+//! common beginning of two requests for its lifetime. A name of eight characters or more that the agent uses
+//! is *needed*, if it was seen within the last 40 requests. It is hidden if everything that contains it is
+//! folded. What is hidden is read again, and that costs tokens.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,13 +21,14 @@ use crate::context::{Approx, TokenCounter};
 use crate::frame::ModelRequest;
 use crate::text::{fnv_of, from_json};
 
-/// A shorter name can be in a text by chance, in characters.
+/// A shorter name can be in a text by chance. In characters.
 const SHORTEST_NAME: usize = 8;
-/// How long a name is taken for known, in requests.
+/// For how many requests a name counts as known.
 const KNOWN_FOR: usize = 40;
 /// A prompt that shrinks to less than this share of the one before was compacted.
 const COMPACTED: f64 = 0.8;
-/// What tokens cost beside uncached ones: read from a cache, written for five minutes or for an hour, and of an answer.
+/// What tokens cost compared with uncached ones: tokens that are read from a cache, tokens that are written
+/// for five minutes or for an hour, and tokens of an answer.
 const READ: f64 = 0.1;
 const WRITTEN: [f64; 2] = [1.25, 2.0];
 const ANSWERED: f64 = 5.0;
@@ -34,7 +37,7 @@ const LIFETIMES: [u64; 2] = [300_000, 3_600_000];
 /// The floors of the turns that are folded, in tokens; 0: each turn folds when it ends, as a frame does.
 const FLOORS: [u64; 4] = [0, 20_000, 40_000, 60_000];
 
-/// What a policy would have made of the requests.
+/// The outcome that a policy would have had for the requests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -42,15 +45,15 @@ const FLOORS: [u64; 4] = [0, 20_000, 40_000, 60_000];
 pub struct PolicyOutcome {
     /// `unfolded`, `frames` (each turn folds when it ends), or `turns` with a floor.
     pub policy: String,
-    /// The floor in tokens, of `turns`.
+    /// The floor of `turns`, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<u64>,
     /// Tokens of all prompts together.
     pub prompt_tokens: u64,
     /// The largest prompt.
     pub peak: u64,
-    /// Cost in uncached tokens, with a cache of five minutes, and with one of an hour: a token that is read counts 0.1, one that is written
-    /// 1.25 or 2, one of an answer 5.
+    /// Cost in uncached tokens, with a cache of five minutes, and with a cache of an hour. A token that is
+    /// read counts 0.1, a token that is written 1.25 or 2, and a token of an answer 5.
     pub cost: [u64; 2],
     /// Number of folds.
     pub folds: usize,
@@ -66,14 +69,15 @@ pub struct PolicyOutcome {
 pub struct Replayed {
     /// Number of requests.
     pub requests: usize,
-    /// Tokens of the recorded prompts together, and of answers.
+    /// Tokens of all recorded prompts together, and of all answers (`answer_tokens`).
     pub prompt_tokens: u64,
     /// See `prompt_tokens`.
     pub answer_tokens: u64,
-    /// The recorded cost in uncached tokens, by what was read from the cache and written to it: with the price of a cache of five minutes, and of
-    /// one of an hour.
+    /// The recorded cost in uncached tokens, computed from what was read from the cache and written to it:
+    /// with the price of a cache of five minutes, and with the price of a cache of an hour.
     pub recorded_cost: [u64; 2],
-    /// The same with the price of what was written for five minutes and for an hour, each as the answers tell it.
+    /// The same cost, but each written token has the price for five minutes or for an hour, as the answers
+    /// tell it.
     pub told_cost: u64,
     /// Number of tokens that were written for an hour.
     pub written_for_hour: u64,
@@ -81,7 +85,7 @@ pub struct Replayed {
     pub compactions: usize,
     /// Number of names that were needed.
     pub needed: usize,
-    /// Each policy; the first one folds nothing.
+    /// The outcome of each policy; the first policy folds nothing.
     pub policies: Vec<PolicyOutcome>,
 }
 
@@ -103,7 +107,7 @@ pub struct Replay {
     prompt: f64,
     base: f64,
     asked: u64,
-    /// The file is that of a sub-agent.
+    /// The file belongs to a subagent.
     is_aside: Option<bool>,
     /// Tokens that were written to the cache.
     written: u64,
@@ -114,7 +118,7 @@ pub struct Replay {
     /// The number of the turn that is seen, counted since the last compaction.
     turn: usize,
     copies: Copies,
-    /// Sub-agents within the file of the session.
+    /// Subagents within the file of the session.
     agents: Vec<(String, Replay)>,
 }
 
@@ -129,12 +133,12 @@ struct Tokens {
     answer: f64,
 }
 
-/// What a part of the conversation is when its turn is folded.
+/// What happens to a part of the conversation when its turn is folded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Goes,
     Words,
-    /// Stays if it is the last one.
+    /// It stays if it is the last answer.
     Answer,
 }
 
@@ -149,7 +153,7 @@ struct Said {
 struct Name {
     turn: usize,
     request: usize,
-    /// It is in what stays.
+    /// It is in a part that stays.
     stays: bool,
     tokens: u32,
 }
@@ -161,7 +165,7 @@ struct Policy {
     folded: usize,
     /// The prompt of the last request.
     last: f64,
-    /// What the next request has in common with it.
+    /// What the next request has in common with that prompt.
     common: Option<f64>,
     read_again: f64,
     /// Tokens that a cache of each lifetime would have had.
@@ -220,9 +224,9 @@ impl Replay {
         }
     }
 
-    /// Follows a record that is no line of its own.
+    /// Follows a record that is not a line of its own.
     pub fn follow_record(&mut self, value: &Json) {
-        // Old versions of Claude Code write sub-agents into the file of the session.
+        // Old versions of Claude Code write subagents into the file of the session.
         let is_aside = value.get("isSidechain").is_some_and(|is| is == true);
         let is_agent = value.get("message").is_some() && *self.is_aside.get_or_insert(is_aside) != is_aside;
         let Some(mut line) = self.form.line(value) else { return };
@@ -246,7 +250,8 @@ impl Replay {
             && (!self.is_answering || id.is_some() && *id != self.answer)
         {
             self.end_request();
-            // What was said before the answer is in its prompt; its parts are in the next one.
+            // What was said before the answer is in the prompt of the answer. The parts of the answer are in
+            // the next prompt.
             self.asked_with.append(&mut self.new);
             self.answer.clone_from(id);
         }
@@ -303,7 +308,7 @@ impl Replay {
         }
     }
 
-    /// The agent uses the names of a text.
+    /// Notes that the agent uses the names of a text.
     fn need(&mut self, text: &str) {
         let now = self.replayed.requests;
         for name in names(text) {
@@ -349,14 +354,14 @@ impl Replay {
             self.base = (prompt - estimated).max(0.0);
             self.turns = vec![Tokens::default()];
             if is_compacted {
-                // What was seen before is in the summary, or is not.
+                // What was seen before may or may not be in the summary.
                 self.names.clear();
                 self.turn = usize::from(said.iter().any(|said| said.begins_turn));
             }
             self.replayed.compactions += usize::from(is_compacted);
             for policy in &mut self.policies {
                 (policy.folded, policy.read_again) = (0, 0.0);
-                // What the new prompt has in common with the old one is what the cache had of it.
+                // What the new prompt has in common with the old one is the part of it that the cache had.
                 policy.common = Some(used.cache_read as f64);
             }
         }
@@ -411,7 +416,7 @@ impl Replay {
         (self.prompt, self.asked) = (prompt, at);
     }
 
-    /// A turn has ended: policies fold what is finished, if it is enough.
+    /// A turn has ended: each policy folds what is finished, if it is enough.
     fn fold(&mut self) {
         let ended = self.turns.len();
         for policy in &mut self.policies {
@@ -426,7 +431,7 @@ impl Replay {
         }
     }
 
-    /// The replay of a session in one JSON document. `None`: it is no session that is known.
+    /// The replay of a session in one JSON document. `None`: it is not a known kind of session.
     pub fn of_document(text: &str) -> Option<Replayed> {
         let (form, Records { own, agents }) = document::read(text)?;
         let mut sum = Replayed::default();
@@ -438,10 +443,10 @@ impl Replay {
         Some(sum)
     }
 
-    /// What the policies have made of the requests so far.
+    /// The outcomes of the policies for the requests so far.
     pub fn finish(mut self) -> Replayed {
         self.end_request();
-        // Some providers take nothing for what is written to the cache, and do not tell it.
+        // Some providers charge nothing for what is written to the cache, and do not report it.
         let written = if self.written > 0 { WRITTEN } else { [1.0; 2] };
         let answered = ANSWERED * self.replayed.answer_tokens as f64;
         let priced = |policy: Policy| {
@@ -457,7 +462,7 @@ impl Replay {
 }
 
 impl Replayed {
-    /// Adds another conversation: that of a sub-agent, or of another session.
+    /// Adds another conversation: the one of a subagent, or of another session.
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.prompt_tokens += other.prompt_tokens;
@@ -500,7 +505,7 @@ fn text_of_values(value: &Json) -> String {
     texts.join("\n")
 }
 
-/// The names in a text, each once, by numbers: identifiers and paths.
+/// The names in a text (identifiers and paths), each once, as numbers.
 fn names(text: &str) -> HashSet<u64> {
     let is_of_name = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '/');
     let words = text.split(|character: char| !is_of_name(character)).map(|word| word.trim_matches(['.', '-', '/']));

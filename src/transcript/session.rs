@@ -1,8 +1,9 @@
-//! A tree of frames of a session that no stack knows, made line by line.
+//! A tree of frames for a session that no stack knows. It is made line by line.
 //!
-//! The rule: the session is a root. What a person asks is a frame, a *turn*; its title is the beginning of the words, its results are the last
-//! answer. A sub-agent is a frame below the turn that has called it. Frames that the agent has pushed with the stack's tools are frames.
-//! Entries of to-do lists and compactions are records below their turn. Nothing is invented.
+//! The rule: the session is a root. What a person asks is a frame, a *turn*: its title is the beginning of
+//! the words, and its results are the last answer. A subagent is a frame below the turn that has called it.
+//! Frames that the agent has pushed with the stack's tools are frames. Entries of to-do lists and compactions
+//! are records below their turn. Nothing is invented.
 
 mod agents;
 mod branches;
@@ -30,22 +31,22 @@ const LONGEST_ID: usize = 200;
 const UUID: usize = 36;
 /// The longest title that is made of words, in characters.
 const TITLE: usize = 72;
-/// The number of lines that were left out of which is known where they are.
+/// The number of left-out lines whose place is kept.
 const MOST_LEFT_OUT: usize = 20;
 /// The number of new kinds of lines that are counted, and the length of their names in characters.
 const MOST_KINDS: usize = 50;
 const LONGEST_KIND: usize = 60;
-/// What frames of to-do lists and of compactions are.
+/// What the frames of to-do lists and of compactions are.
 const ENTRY: &str = "to-do";
 const COMPACTION: &str = "compaction";
 
-/// What is known of a session.
+/// What is known about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SessionFacts {
     /// Its ID.
     pub id: String,
-    /// The session or the thread that has started it, or that it goes on from.
+    /// The session or the thread that has started it, or that it continues.
     pub parent: Option<String>,
     /// The folder in which it has begun.
     pub folder: Option<String>,
@@ -59,16 +60,16 @@ pub struct SessionFacts {
     pub written: u64,
     /// Number of turns of the person.
     pub turns: usize,
-    /// Number of sub-agents.
+    /// Number of subagents.
     pub agents: usize,
     /// Number of compactions.
     pub compactions: usize,
-    /// Number of lines that have another form than this host's, or are damaged. They are left out.
+    /// Number of lines that do not have this host's form, or are damaged. They are left out.
     pub unknown: usize,
-    /// The first of them that files have.
+    /// The first of these lines that are in files.
     pub left_out: Vec<LeftOut>,
-    /// The kinds of lines that no version of the host that is known writes, with their numbers. They are taken for lines beside the
-    /// conversation.
+    /// The kinds of lines that no known version of the host writes, with the number of lines of each kind.
+    /// They are taken for lines outside the conversation.
     pub new_kinds: BTreeMap<String, usize>,
 }
 
@@ -95,7 +96,7 @@ impl SessionLine {
     }
 }
 
-/// A sub-agent with a file of its own.
+/// A subagent with a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentFile {
     /// Its ID.
@@ -134,10 +135,10 @@ pub struct Session {
     facts: SessionFacts,
     title_by_person: bool,
     root: Option<Handle>,
-    /// The root has the title of no words.
+    /// The title of the root does not come from words.
     is_unnamed: bool,
     streams: Vec<Stream>,
-    /// Calls of sub-agents: the frame, and whether a stream tells of it.
+    /// Calls of subagents: the frame, and the stream that tells about it, if there is one.
     agents: HashMap<String, AgentCall>,
     /// Requests that were counted.
     counted: HashSet<u64>,
@@ -160,36 +161,37 @@ struct AgentCall {
     frame: Handle,
     task: String,
     stream: Option<usize>,
-    /// It goes on when its call has an outcome.
+    /// It continues after its call has an outcome.
     goes_on: bool,
 }
 
-/// What a file of the session has told: the session itself, or a sub-agent.
+/// What a file of the session has told: about the session itself, or about a subagent.
 #[derive(Default)]
 struct Stream {
     agent: Option<AgentFile>,
-    /// The frame of the sub-agent.
+    /// The frame of the subagent.
     frame: Option<Handle>,
     turn: Option<Handle>,
     last_turn: Option<Handle>,
-    /// Frames that the agent has begun in this turn with the stack's tools, the innermost one last, by their handles in that stack.
+    /// Frames that the agent has begun in this turn with the stack's tools, with their handles in that stack.
+    /// The innermost one is last.
     own: Vec<(String, Handle)>,
     calls: HashMap<String, OpenCall>,
     last_answer: String,
-    /// How the turn has ended, unless it goes on.
+    /// How the turn has ended, unless it continues.
     end: Option<(End, u64)>,
     /// The model has answered without a call.
     is_answered: bool,
     prompt: Option<String>,
     request: Option<(Request, Handle)>,
     model: String,
-    /// Of Codex: which lines are copies.
+    /// For Codex: which lines are copies.
     copies: Copies,
     /// The host has said that the turn has begun, and will say that it has ended.
     is_begun: bool,
     /// The answer that was followed last, and the number of its parts.
     answer: Option<(String, usize)>,
-    /// What an answer has used is told by records, not by counts; and the last count.
+    /// Records, and not counts, tell what an answer has used; and the last count.
     has_records: bool,
     count: String,
     time: u64,
@@ -210,7 +212,7 @@ struct OpenCall {
 }
 
 impl Session {
-    /// A session of which nothing was read. `id`: its ID until a line tells it.
+    /// A session from which nothing was read. `id`: its ID until a line tells it.
     pub fn new(form: TranscriptForm, id: impl Into<String>) -> Self {
         let id: String = id.into();
         Self {
@@ -232,13 +234,13 @@ impl Session {
         }
     }
 
-    /// Adds the file of a sub-agent. Returns its number; that of the session's own file is 0.
+    /// Adds the file of a subagent. Returns the number of the file; the session's own file has the number 0.
     pub fn add_agent(&mut self, agent: AgentFile) -> usize {
         self.streams.push(Stream { agent: Some(agent), ..Stream::default() });
         self.streams.len() - 1
     }
 
-    /// What is known of the session.
+    /// What is known about the session.
     pub fn facts(&self) -> &SessionFacts {
         &self.facts
     }
@@ -262,7 +264,8 @@ impl Session {
         &self.events
     }
 
-    /// Reads a line. `None`: it says nothing, or cannot be understood, which is counted.
+    /// Reads a line. `None`: it says nothing, or it cannot be understood. A line that cannot be understood is
+    /// counted.
     pub fn read_line(&mut self, line: &[u8]) -> Option<SessionLine> {
         let text = String::from_utf8_lossy(line);
         if text.trim().is_empty() {
@@ -274,7 +277,7 @@ impl Session {
         line
     }
 
-    /// Reads a record that is no line of its own, such as a message in a document.
+    /// Reads a record that is not a line of its own, such as a message in a document.
     pub fn read_record(&self, value: &Json) -> Option<SessionLine> {
         let mut line = self.form.line(value)?;
         if self.form == TranscriptForm::Claude && value.get("isSidechain").is_some_and(|is| is == true) {
@@ -287,7 +290,7 @@ impl Session {
         Some(SessionLine { time: super::line::time(value), line })
     }
 
-    /// True if a record of a database was followed before; it is from now on.
+    /// True if a record of a database was followed before. From now on it counts as followed.
     pub(super) fn is_followed(&mut self, name: &str) -> bool {
         !self.followed.insert(fnv_of(name))
     }
@@ -396,11 +399,12 @@ impl Session {
         }
     }
 
-    /// Ends the turns that have ended, because nothing more was read. `is_over`: nobody writes the session any more, so what has not ended was
-    /// interrupted. Lines that are read later go on from here.
+    /// Ends the turns that have ended, because nothing more was read. `is_over`: no process writes the
+    /// session any more, so a turn that has not ended was interrupted. Lines that are read later continue
+    /// from here.
     pub fn settle(&mut self, is_over: bool) {
         for file in (0..self.streams.len()).rev() {
-            // Later lines of an answer tell more of what it has used.
+            // Later lines of an answer tell more about what it has used.
             if is_over || self.streams[file].end.is_some() {
                 self.count_request(file);
             }
@@ -462,7 +466,8 @@ impl Session {
         self.tree.node(frame).status().is_open()
     }
 
-    /// Carries out a command. One that does not fit what was read before is left out: a transcript can say anything.
+    /// Carries out a command. A command that does not fit what was read before is left out: a transcript can
+    /// say anything.
     fn command(&mut self, command: Command) -> Option<Handle> {
         let commit = decide(&self.tree, command, self.now).ok()?;
         let first = commit.events.first().map(|event| event.handle);
@@ -482,7 +487,7 @@ impl Session {
         self.events.extend(events);
     }
 
-    /// A new ID below the session's.
+    /// A new ID below the ID of the session.
     fn new_id(&mut self, kind: char) -> String {
         self.frames += 1;
         format!("{}.{kind}{}", self.root_id(), self.frames)
@@ -539,7 +544,8 @@ impl Session {
     fn note(&mut self, file: usize, fact: Fact) {
         let is_own = file == 0;
         match fact {
-            // A session of Claude Code can have lines of others; its file has its name.
+            // The file of a session of Claude Code can have lines of other sessions. The file's name is the
+            // ID of its own session.
             Fact::Session(_) if self.form == TranscriptForm::Claude && self.facts.id.len() == UUID => {}
             Fact::Session(id) if is_own && self.root.is_none() => self.facts.id = beginning(&id, LONGEST_ID).to_owned(),
             Fact::Parent(id) if is_own => self.facts.parent = Some(id),
@@ -625,12 +631,12 @@ impl Session {
             return;
         }
         if stream.prompt.as_deref() == Some(words.trim()) {
-            // Some hosts write them twice, in two forms.
+            // Some hosts write the words twice, in two forms.
             return;
         }
         let goes_on = stream.turn.is_some() && stream.end.is_none();
         if stream.agent.is_some() {
-            // Old versions write all sub-agents into one stream without a name.
+            // Old versions write all subagents into one stream without a name.
             let is_next = stream.agent.as_ref().is_some_and(|agent| agent.id.is_empty()) && !goes_on;
             if is_next {
                 self.streams[file].frame = None;
@@ -697,11 +703,11 @@ impl Session {
         }
     }
 
-    /// More of an answer: the turn has not ended, or goes on.
+    /// There is more of an answer: the turn has not ended, or it resumes.
     fn goes_on(&mut self, file: usize) {
         let stream = &mut self.streams[file];
         stream.end = None;
-        // What the host has said, such as the end of a sub-agent, lets the last turn go on.
+        // What the host has said, such as the end of a subagent, lets the last turn resume.
         if let (None, None, Some(last)) = (stream.turn, &stream.agent, stream.last_turn) {
             stream.turn = Some(last);
             let root = self.root("");

@@ -42,7 +42,7 @@ fn ended(info: &Json) -> Line {
         true => End::Done,
         false => End::Failed(status.to_owned()),
     };
-    // Without a status it goes on, or was killed.
+    // Without a status, the run continues or was killed.
     let facts = if status.is_empty() { Vec::new() } else { vec![Fact::Ended(end)] };
     Line { requests, facts, ..Line::default() }
 }
@@ -64,7 +64,7 @@ fn said(message: &Json, is_task: bool) -> Option<Line> {
     match text(message, "role") {
         "system" => Some(Line::aside()),
         "user" => {
-            // The others are observations.
+            // The other messages are observations.
             let by = if is_task { By::Person } else { By::Host };
             Some(Line { messages: vec![message.clone()], turn: Turn::Words, by, ..Line::default() })
         }

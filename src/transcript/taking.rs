@@ -1,4 +1,5 @@
-//! A session becomes a part of a stack: its events are added to the history, with their times; later only what is new.
+//! A session becomes a part of a stack: its events are added to the history, with their times. Later, only
+//! what is new is added.
 
 use std::collections::HashMap;
 
@@ -18,13 +19,13 @@ pub struct TakenSession {
     pub changed: Vec<Handle>,
     /// Number of requests that are new.
     pub requests: usize,
-    /// Frames that somebody has gone on with in the stack, so that they stay as they are there.
+    /// Frames on which work has continued in the stack, so that they stay as they are there.
     pub kept: Vec<Handle>,
-    /// True: the session was in the stack before.
+    /// True if the session was in the stack before.
     pub is_update: bool,
 }
 
-/// Adds to a draft what a session has, and the stack has not.
+/// Adds to a draft what a session has and the stack does not have.
 pub(crate) fn take_over(draft: &mut Draft<'_>, session: &Session) -> TakenSession {
     let (tree, own) = (draft.tree, session.tree());
     let places = places(tree, own);
@@ -37,7 +38,7 @@ pub(crate) fn take_over(draft: &mut Draft<'_>, session: &Session) -> TakenSessio
     for event in session.untaken() {
         let Some((handle, is_new)) = places.get(event.handle.index()).copied() else { continue };
         match &event.change {
-            // Which frame is active is a matter of the stack.
+            // The stack itself decides which frame is active.
             Change::ActiveChanged { .. } => {}
             Change::UsageRecorded { .. } if !is_new => {
                 let known = known_requests.entry(handle).or_insert_with(|| requests_of(tree, handle));
@@ -63,7 +64,8 @@ pub(crate) fn take_over(draft: &mut Draft<'_>, session: &Session) -> TakenSessio
     }
     let mut sorted = places.clone();
     sorted.sort_unstable();
-    // Those below before those above: a frame does not end over what somebody works on.
+    // Frames below come before the frames above them: a frame does not end while work on a frame below it
+    // continues.
     for at in own.handles().rev() {
         let (handle, is_new) = places[at.index()];
         if !is_new {
@@ -90,7 +92,8 @@ fn requests_of(tree: &Tree, handle: Handle) -> u64 {
     tree.node(handle).record().usage.iter().map(|usage| usage.requests).sum()
 }
 
-/// What the session says of a frame at an import: so that the next one knows whether somebody has changed it in the stack.
+/// What the session says about a frame at an import. From this, the next import knows whether the frame was
+/// changed in the stack.
 fn origin(own: &Tree, at: Handle) -> Origin {
     let record = own.node(at).record();
     Origin {
@@ -106,7 +109,7 @@ fn origin(own: &Tree, at: Handle) -> Origin {
     }
 }
 
-/// Brings a frame of the stack to where it is in the session, unless somebody has gone on with it.
+/// Brings a frame of the stack to its state in the session, unless work on it has continued in the stack.
 fn bring_up_to_date(
     draft: &mut Draft<'_>,
     (own, at): (&Tree, Handle),

@@ -10,7 +10,8 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option
     (conversation.has_placed_system, conversation.has_strict_turns) = (true, true);
     let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
     let thinking = others.iter().find(|(key, _)| *key == "thinking");
-    // Models that are told how much to think must begin a turn with it; the newer ones bind each thought to what was before it.
+    // Models that are told how much to think must begin a turn with thinking. The newer models bind each
+    // thought to what was before it.
     let is_told = thinking.is_some_and(|(_, thinking)| thinking.get("budget_tokens").is_some());
     (conversation.has_thinking_turns, conversation.has_bound_thinking) = (is_told, !is_told);
     Some(conversation)
@@ -45,7 +46,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         };
         conversation.add(kind, bytes.clone(), Removal::Message, None);
     }
-    // A picture with words beside it is the person's.
+    // A picture with words next to it is the person's.
     let is_text = |block: &Block<'_>| block.kind.and_then(Value::raw) == Some("text");
     let has_words = blocks.iter().any(|block| is_text(block) && matches!(words_or_note(block.text), Kind::Words));
     let mut is_behind_outcome = false;
@@ -118,7 +119,7 @@ impl<'a> Block<'a> {
         id.and_then(Value::raw)
     }
 
-    /// The mark of the block, or of what an outcome has in it.
+    /// The mark of the block, or the mark of a part inside an outcome.
     fn any_mark(&self) -> Option<Value<'a>> {
         let content = self.content.filter(|content| content.text.contains("\"cache_control\""));
         let within = || content?.elements().into_iter().rev().find_map(|part| part.get("cache_control"));

@@ -26,7 +26,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 "tool_calls" if reader.peek()? == b'[' => {
                     calls = reader.array_of(|reader| call(reader, names))?;
                 }
-                // Calls as they were before there were several in a message.
+                // A call in the older form, when a message could have only one.
                 "function_call" => has_function |= reader.value()?.text != "null",
                 _ => drop(reader.value()?),
             }
@@ -36,10 +36,10 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     let author = match role?.raw()? {
         _ if has_function => return None,
         "assistant" => {
-            // What the model has said beside its calls.
+            // What the model has said in addition to its calls.
             if let Some(content) = content.filter(|content| content.text != "null") {
                 let removal = if calls.is_empty() { Removal::Message } else { Removal::Null };
-                // A message that is nothing else goes as a whole.
+                // A message that has nothing else goes as a whole.
                 let bytes = if calls.is_empty() { bytes.clone() } else { content.range() };
                 let text = Some(content).filter(|content| content.raw().is_some());
                 conversation.add(Kind::Answer(text), bytes, removal, None);
@@ -93,7 +93,7 @@ fn call<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<(Call<'a>,
         reader.object(|reader, key| {
             match key {
                 "id" => call.id = reader.value()?.raw(),
-                // Where Gemini is behind the wire.
+                // This is set if Gemini is behind the wire.
                 "extra_content" => call.is_signed = reader.value()?.text.contains("\"thought_signature\""),
                 "function" | "custom" => reader.object(|reader, key| {
                     let value = reader.value()?;
@@ -113,7 +113,7 @@ fn call<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<(Call<'a>,
     Some((call, bytes))
 }
 
-/// The mark of the last part of a content, and where that part is, if it can have one.
+/// The mark of the last part of a content, and the place of that part if it can have a mark.
 fn marked_part(content: Option<Value<'_>>) -> (Option<Value<'_>>, Option<Range<usize>>) {
     let part = content.map(Value::elements).unwrap_or_default().pop();
     let mark = part.and_then(|part| part.get("cache_control"));

@@ -30,7 +30,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         "user" | "function" => Author::Other,
         _ => return None,
     };
-    // A picture with words beside it is the person's.
+    // A picture with words next to it is the person's.
     let has_words = parts.iter().any(|part| part.text.is_some() && matches!(words_or_note(part.text), Kind::Words));
     let mut is_behind_outcome = false;
     for part in parts {

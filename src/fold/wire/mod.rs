@@ -1,4 +1,4 @@
-//! The wires: for each one a reader that makes a conversation of a request.
+//! The wires: for each one, a reader that makes a conversation from a request.
 
 mod anthropic;
 mod chat;
@@ -12,7 +12,7 @@ use super::{Wire, sent};
 use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
-/// Reads a request. `None` if it is none that can be understood.
+/// Reads a request. `None` if the text is not a request that can be understood.
 pub(crate) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut reader = Reader::of(request);
     let conversation = match wire {
@@ -26,8 +26,8 @@ pub(crate) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> O
     reader.is_at_end().then_some(conversation)
 }
 
-/// Reads the list of messages of a request with an object around it, and returns the other entries. `None` if the request has the
-/// key twice, or not.
+/// Reads the list of messages of a request with an object around it, and returns the other entries. `None` if
+/// the request does not have the key, or has it twice.
 fn messages<'a>(
     reader: &mut Reader<'a>,
     key: &str,
@@ -47,15 +47,15 @@ fn messages<'a>(
     (found == 1).then_some(others)
 }
 
-/// The tags of the notes that hosts write as if they were the person's words, and that nobody needs later. What says how things
-/// are from then on, such as `environment_context`, stays.
+/// The tags of notes that hosts write as if they were the person's words, and that are not needed later.
+/// Notes that say how things are from then on, such as `environment_context`, stay.
 const NOTES: [&str; 2] = ["system-reminder", "current_datetime"];
 
 /// How brackets and slashes can be written.
 const ESCAPES: [&str; 5] = ["\\/", "\\u002f", "\\u002F", "\\u003c", "\\u003C"];
 
-/// Whether a text of the person's side is a note of the host: one element of a known name, and nothing beside it. A note that passes
-/// on what the person has written is the person's words.
+/// Whether a text of the person's side is a note of the host: one element with a known name, and nothing
+/// else. A note that passes on what the person has written counts as the person's words.
 fn words_or_note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
     let Some(text) = text.and_then(Value::raw) else { return Kind::Words };
     let text = text.trim_start_matches("\\n").trim_end_matches("\\n").trim();
@@ -67,7 +67,7 @@ fn words_or_note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
             .filter(|inner| !inner.contains("</system-reminder>"))
     });
     match inner {
-        // An escaped bracket or slash can be the end of the note, with words behind it.
+        // An escaped bracket or slash can be the end of the note, with words after it.
         Some(inner) if !sent::is_note_of_words(inner) && !ESCAPES.iter().any(|escape| inner.contains(escape)) => {
             Kind::Note
         }

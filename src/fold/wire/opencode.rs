@@ -1,5 +1,5 @@
-//! OpenCode: the messages that its hook `experimental.chat.messages.transform` may change, each with `info` and `parts`. The part of
-//! a tool is call and outcome at once.
+//! OpenCode: the messages that its hook `experimental.chat.messages.transform` may change, each with `info`
+//! and `parts`. The part of a tool is both the call and its outcome.
 
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, Outcome, Removal};
@@ -36,7 +36,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         "assistant" => Author::Model,
         _ => Author::Other,
     };
-    // Files that the person has named are in parts of the host, beside the words.
+    // Files that the person has named are in parts of the host, next to the words.
     let has_words = author == Author::Other && parts.iter().any(|part| part.kind == "text" && !part.is_synthetic);
     for mut part in parts {
         part.is_summary = is_summary;
@@ -46,7 +46,8 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     Some(())
 }
 
-/// True if a model of Anthropic has answered, whoever serves it. Those that are told how much to think must begin a turn with it.
+/// True if a model of Anthropic has answered, no matter which provider serves it. Models that are told how
+/// much to think must begin a turn with thinking.
 fn is_anthropics(info: Value<'_>) -> bool {
     let says = |key: &str, word: &str| info.get(key).and_then(Value::raw).is_some_and(|name| name.contains(word));
     says("providerID", "anthropic") || says("modelID", "claude")
@@ -137,7 +138,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A text that the host has written. OpenCode passes on in such a one what the person writes while the agent works.
+/// A text that the host has written. In such a text, OpenCode passes on what the person writes while the
+/// agent works.
 fn note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
     match text.and_then(Value::raw).is_some_and(sent::is_in) {
         true => Kind::Words,
@@ -159,7 +161,7 @@ impl<'a> State<'a> {
             }
             Some(())
         })?;
-        // The model is shown a note in place of it.
+        // The model is shown a note instead of the output.
         self.output = self.output.filter(|_| !is_hidden);
         Some(())
     }

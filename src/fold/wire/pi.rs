@@ -5,7 +5,8 @@ use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, O
 use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
-/// The APIs of pi by which models of Anthropic are asked. Those that are told how much to think must begin a turn with it.
+/// The APIs with which pi asks models of Anthropic. Models that are told how much to think must begin a turn
+/// with thinking.
 const APIS_OF_ANTHROPIC: [&str; 2] = ["anthropic-messages", "bedrock-converse-stream"];
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {

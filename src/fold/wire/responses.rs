@@ -1,4 +1,4 @@
-//! OpenAI Responses: `input`, a list of items. Each is a message here.
+//! OpenAI Responses: `input`, a list of items. Here each item is a message.
 
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, Order, Outcome, Removal};
@@ -16,7 +16,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option
                 inputs += 1;
                 reader.array(|reader| item(reader, names, &mut conversation))?;
             }
-            // The server keeps what came before, and nobody here knows it.
+            // The server keeps what came before, and it is not known here.
             "previous_response_id" | "conversation" => is_whole &= reader.value()?.text == "null",
             _ => drop(reader.value()?),
         }
@@ -51,7 +51,7 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
         ("message", "user") => (words_or_note(only_text(content)), Author::Other),
         // A reference can have no type.
         ("message", "") => return None,
-        // What the host says of its state, such as what is allowed.
+        // What the host says about its state, such as what is allowed.
         ("message", _) => (Kind::Fixed, Author::System),
         ("reasoning", _) => (Kind::Reasoning, Author::Model),
         (kind, _) if kind.ends_with("_output") && id.is_some() => {
@@ -65,9 +65,9 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
             let call = Call { id, name, role, arguments, is_signed: false };
             (Kind::Call(call), Author::Model)
         }
-        // The provider has searched itself: the two belong together without an ID.
+        // The provider has run the search itself: the call and its output belong together without an ID.
         ("tool_search_call", _) => (Kind::Fixed, Author::Model),
-        // Tools that the provider runs: the item has its outcome.
+        // Tools that the provider runs: the item contains its outcome.
         (kind, _) if kind.ends_with("_call") => (Kind::Answer(None), Author::Model),
         ("compaction" | "compaction_summary", _) => (Kind::Summary, Author::Model),
         _ => (Kind::Fixed, Author::Model),
@@ -77,7 +77,7 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
     Some(())
 }
 
-/// The text of a content that has one, and nothing beside it.
+/// The text of a content that has one text, and nothing else.
 fn only_text(content: Option<Value<'_>>) -> Option<Value<'_>> {
     let content = content?;
     if content.raw().is_some() {

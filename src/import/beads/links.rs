@@ -1,4 +1,4 @@
-//! The links of an issue to others, in each shape that people and programs write.
+//! The links of an issue to other issues, in each form that people and programs write.
 
 use serde_json::{Map, Value};
 
@@ -9,23 +9,23 @@ use crate::import::fate;
 /// A link from an issue to another one.
 pub(super) struct Link {
     pub(super) from: String,
-    /// The ID of the other one, or the link as it stands in the file if it cannot be read.
+    /// The ID of the other issue. If the link cannot be read, the link as it is in the file.
     pub(super) to: Result<String, String>,
     pub(super) kind: LinkKind,
     pub(super) place: String,
 }
 
-/// The keys of lists of links, beside the types of links, which are keys of lists too.
+/// The keys of lists of links. The types of links are keys of lists too.
 const LISTS: [(&str, LinkKind); 3] =
     [("deps", LinkKind::Needs), ("depends", LinkKind::Needs), ("parent-id", LinkKind::Parent)];
 
-/// The keys of lists of links that others have to this issue.
+/// The keys of lists of links that other issues have to this issue.
 const REVERSED: [&str; 3] = ["blocks", "blocking", "dependents"];
 
 /// The keys of the other issue in an object, in the order in which they are looked for.
 const TARGETS: [&str; 7] = ["depends_on_id", "depends_on", "dependsOn", "target", "target_id", "to", "id"];
 
-/// Takes the links out of an issue. Those that say nothing about the order of work stay in it.
+/// Takes the links out of an issue. Links that say nothing about the order of work stay in it.
 pub(super) fn take_links(
     id: &str,
     issue: &mut Map<String, Value>,
@@ -44,7 +44,7 @@ pub(super) fn take_links(
         reader.is_reversed = REVERSED.contains(&&*key);
         let kind = fate::of(&LISTS, &key).or_else(|| fate::of(LINKS, &key));
         match kind.filter(|kind| *kind != LinkKind::Loose) {
-            // A flag is no list.
+            // A flag is not a list.
             _ if value.is_boolean() => {}
             _ if key == "dependents" => drop(reader.read(value.clone(), None)),
             None if reader.is_reversed => drop(reader.read(value.clone(), Some(LinkKind::Needs))),
@@ -70,12 +70,12 @@ struct Reader<'a> {
     place: &'a str,
     collector: &'a mut Collector,
     links: Vec<Link>,
-    /// True: what is read names those that have the link to this issue.
+    /// True if what is read names the issues that have the link to this issue.
     is_reversed: bool,
 }
 
 impl Reader<'_> {
-    /// Reads a value with links, and returns those that say nothing about the order of work.
+    /// Reads a value with links, and returns the links that say nothing about the order of work.
     fn read(&mut self, value: Value, kind: Option<LinkKind>) -> Vec<Value> {
         match value {
             Value::Null => Vec::new(),
@@ -141,7 +141,7 @@ impl Reader<'_> {
             }
             link => {
                 let named = text(link);
-                // `blocks:ex-1`, as the command line has it.
+                // `blocks:ex-1`, in the form of the command line.
                 let pair = named.as_deref().and_then(|named| named.split_once(':'));
                 let pair = pair.and_then(|(word, id)| Some((fate::of(LINKS, word)?, id.trim().to_owned())));
                 match pair.filter(|_| kind.is_none()) {
@@ -151,7 +151,7 @@ impl Reader<'_> {
             }
         };
         let to = to.ok_or_else(|| format!("`{link}`"));
-        // A link that has strayed: it is about neither end of this record.
+        // A link in the wrong place: neither of its ends is this record.
         let is_own = from == self.id || to.as_ref().is_ok_and(|to| *to == self.id);
         match to {
             Ok(other) if self.is_reversed => self.push(other, Ok(self.id.to_owned()), kind),
@@ -164,7 +164,7 @@ impl Reader<'_> {
         self.links.push(Link { from, to, kind, place: self.place.to_owned() });
     }
 
-    /// The kind of link that a word says. An unknown one is kept in the order of work.
+    /// The kind of link that a word stands for. A link with an unknown word is kept in the order of work.
     fn kind(&mut self, word: Option<&str>) -> LinkKind {
         let Some(word) = word else { return LinkKind::Needs };
         fate::of(LINKS, word).unwrap_or_else(|| {

@@ -22,10 +22,10 @@ use crate::text::{has_half_characters, readable_json};
 /// ID of the root frame, the parent of all issues without a parent.
 const ROOT: &str = "beads";
 
-/// The keys of which an issue has at least one. Other records with an `id` are lines of a log.
+/// An issue has at least one of these keys. Other records with an `id` are lines of a log.
 const OF_ISSUES: [&str; 6] = ["title", "status", "issue_type", "priority", "description", "dependencies"];
 
-/// The keys of more than one word that decide what becomes of an issue.
+/// The keys of more than one word that decide what happens to an issue.
 const KEYS: [&str; 12] = [
     "acceptance_criteria",
     "close_reason",
@@ -50,16 +50,17 @@ const KEYS: [&str; 12] = [
 /// | dependency of type `parent-child`, `parent`, or else a dotted ID (`x.1` is below `x`) | parent |
 /// | dependencies of the types `blocks` and `waits-for` | dependencies |
 /// | `acceptance_criteria`, or else `description` | success criteria |
-/// | `description` beside acceptance criteria, `design`, `notes` | task |
+/// | `description` (if there are also acceptance criteria), `design`, `notes` | task |
 /// | `priority` | priority |
 /// | `labels`, `assignee` | labels, assignee |
 /// | `close_reason`, if the issue is closed | results |
 /// | `closed_at`, or else `updated_at` | time of the last change |
 ///
-/// Statuses, types, flags and times decide what becomes of an issue: work, work that waits until somebody answers or until `defer_until`, a
-/// record that is no work, or what is finished or out of the plan. What is unknown waits, and is reported. A link that cannot be met, to
-/// another project or to an issue that is not in the file, makes its issue wait. Of several versions of an issue the newest one counts. The page
-/// `docs/import.md` has the tables.
+/// Statuses, types, flags and times decide what an issue becomes: work, work that waits until a person
+/// answers or until `defer_until`, a record that is not work, or a frame that is finished or out of the plan.
+/// What is unknown waits, and is reported. A link that cannot be met, to another project or to an issue that
+/// is not in the file, makes its issue wait. If there are several versions of an issue, the newest one
+/// counts. The page `docs/import.md` has the tables.
 ///
 /// All other keys, and also `closed_at` and `updated_at`, are kept unchanged in [`Frame::extra`]. Siblings keep the
 /// order of the file; [`read`](super::read) assigns handles by `created_at`.
@@ -92,7 +93,7 @@ pub fn beads(text: &str) -> Imported {
     collector.finish()
 }
 
-/// As [`beads`], but an error if no line is an issue.
+/// Like [`beads`], but returns an error if no line is an issue.
 pub(super) fn issues(text: &str) -> Result<Imported> {
     let imported = beads(text);
     match (&imported.frames[..], imported.problems.first()) {
@@ -107,7 +108,7 @@ pub(super) fn is_issue(object: &Map<String, Value>) -> bool {
         || object.get("_type").is_some_and(Value::is_string)
 }
 
-/// The records of a file: of a JSON list, of one object on several lines, or of the lines.
+/// The records of a file that is a JSON list, one object on several lines, or lines.
 fn read_records(text: &str, collector: &mut Collector) -> Vec<Record> {
     let readable = readable_json(text);
     let listed = match serde_json::from_str(&readable) {
@@ -164,14 +165,15 @@ fn report_half_character(place: &str, collector: &mut Collector) {
     collector.report(place, "has one half of a character as an escape; read as U+FFFD");
 }
 
-/// True if an issue is closed or deleted, whatever its reason.
+/// True if an issue is closed or deleted, no matter for what reason.
 fn is_over(issue: &Map<String, Value>) -> bool {
     let status = issue.get("status").and_then(Value::as_str).and_then(|status| fate::of(STATUSES, status));
     let is_deleted = issue.get("deleted_at").is_some_and(|time| !time.is_null());
     is_deleted || matches!(status, Some(Fate::Finished | Fate::Removed))
 }
 
-/// Gives the keys of an issue the names that Beads writes, where others write `deferUntil` or `type`.
+/// Gives the keys of an issue the names that Beads writes, because other programs write `deferUntil` or
+/// `type`.
 fn with_names_of_beads(issue: Map<String, Value>) -> Map<String, Value> {
     let names: HashSet<String> = issue.keys().cloned().collect();
     let renamed = |key: String| {
@@ -234,13 +236,13 @@ struct Plan {
     linked: HashSet<(usize, String)>,
     /// The issues with a parent.
     parents: HashMap<usize, String>,
-    /// Further parents of issues: a frame has one.
+    /// Further parents of issues: a frame has only one parent.
     second_parents: Vec<(usize, String)>,
     /// The issues that do not block others: pinned and deleted ones.
     no_blockers: HashSet<String>,
     /// Why conditional links are met, by the ID of the issue that had to fail.
     closed: HashMap<String, String>,
-    /// The issues below which nothing is work, each with the word for it.
+    /// The issues below which nothing is work, each with the word for that.
     no_work_below: Vec<(usize, &'static str)>,
 }
 
@@ -269,7 +271,7 @@ impl Plan {
 
         let (failed, cancelled) = (fate::behind(FAILED, &reason), fate::behind(CANCELLED, &reason));
         let (status, results) = match status_of(&fates) {
-            // Nobody knows whether it is closed.
+            // It is not known whether the issue is closed.
             status if is_undecided.is_some() && !status.is_unfinished() => (FrameStatus::Planned, String::new()),
             FrameStatus::Completed if failed.is_some() => (FrameStatus::Failed, failed.unwrap_or_default().to_owned()),
             FrameStatus::Completed if cancelled.is_some() => (FrameStatus::Invalidated, String::new()),
@@ -343,7 +345,7 @@ impl Plan {
         };
         let said = until.as_str().map_or_else(|| until.to_string(), str::to_owned);
         match time::of_value(&until) {
-            // Whoever has begun it goes on, and no worker.
+            // The agent or person that has begun it elsewhere continues, and no worker gets it.
             Some(time) if fates.contains(&Fate::Begun) => {
                 let reason = format!("It is in progress elsewhere, and deferred in Beads until {said}.");
                 collector.goes_on_at(index, time, reason);
@@ -373,7 +375,7 @@ impl Plan {
             if self.parents.contains_key(&index) || id == ROOT {
                 continue;
             }
-            // The nearest one of the issues whose ID it continues.
+            // The nearest one of the issues whose ID this ID continues.
             let dots = id.char_indices().rev().filter(|(_, character)| *character == '.');
             let above = dots.map(|(at, _)| &id[..at]).find(|above| collector.places.contains_key(*above));
             if let Some(above) = above.map(str::to_owned) {
@@ -388,7 +390,8 @@ impl Plan {
         }
     }
 
-    /// An issue waits for what its second parent waits for, and the parents of that. `seen`: the issues with those above them that are done.
+    /// An issue waits for what its second parent waits for, and for what the parents of that parent wait for.
+    /// `seen`: the pairs of an issue and a parent above it that are done.
     fn follow_second_parent(
         &mut self,
         index: usize,
@@ -411,7 +414,7 @@ impl Plan {
         }
     }
 
-    /// What is below a template or a wisp is no work either.
+    /// What is below a template or a wisp is not work either.
     fn mark_below(&self, collector: &mut Collector) {
         let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
         let second = self.second_parents.iter().map(|(index, parent)| (index, parent));
@@ -463,7 +466,7 @@ impl Plan {
             (Ok(to), _) if is_known => {
                 let target = collector.frames[collector.places[&to]].status;
                 let has_ended_otherwise = matches!(target, FrameStatus::Failed | FrameStatus::Invalidated);
-                // Whatever the reason is: what is closed blocks nothing in Beads.
+                // The reason does not matter: a closed issue blocks nothing in Beads.
                 if has_ended_otherwise && !is_over && self.closed.contains_key(&to) {
                     let word = if target == FrameStatus::Failed { "failed" } else { "cancelled" };
                     collector.report(
@@ -491,7 +494,7 @@ impl Plan {
         }
     }
 
-    /// The ID in a link such as `after:ex-1`, whose type nobody knows.
+    /// The ID in a link such as `after:ex-1`, whose type is not known.
     fn without_type(&self, to: String, place: &str, collector: &mut Collector) -> String {
         let Some((word, id)) = to.split_once(':').map(|(word, id)| (word, id.trim())) else { return to };
         if collector.places.contains_key(&to) || !collector.places.contains_key(id) {
@@ -536,11 +539,12 @@ impl Plan {
 /// What an issue says about itself.
 struct Reading {
     fates: Vec<Fate>,
-    /// Words that Beads does not know: why it waits.
+    /// Words that Beads does not know, as reasons why the issue waits.
     unknown: Vec<String>,
 }
 
-/// Reads the status, the type and the flags of an issue. They stay in it, except for the status.
+/// Reads the status, the type and the flags of an issue. The type and the flags stay in it, and the status
+/// does not.
 fn read_fates(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Reading {
     let mut reading = Reading { fates: Vec::new(), unknown: Vec::new() };
     let said = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -576,7 +580,7 @@ fn read_fates(issue: &mut Map<String, Value>, place: &str, collector: &mut Colle
     reading
 }
 
-/// The status of a frame, before it is known what it waits for. What has ended stays so.
+/// The status of a frame, before it is known what it waits for. An issue that has ended stays ended.
 fn status_of(fates: &[Fate]) -> FrameStatus {
     if fates.contains(&Fate::Removed) {
         FrameStatus::Invalidated
@@ -589,7 +593,8 @@ fn status_of(fates: &[Fate]) -> FrameStatus {
     }
 }
 
-/// Takes the acceptance criteria and the description out of an issue. Without criteria the description stands for them.
+/// Takes the acceptance criteria and the description out of an issue. If there are no criteria, the
+/// description takes their place.
 fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> (String, String) {
     let [criteria, description] =
         ["acceptance_criteria", "description"].map(|key| take_text(issue, key, place, collector).unwrap_or_default());

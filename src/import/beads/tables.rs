@@ -7,7 +7,7 @@ use crate::import::fate::{self, CANCELLED, FAILED};
 /// Why a deferred issue waits.
 pub(super) const DEFERRED: &str = "It is deferred in Beads.";
 
-/// What is pinned is no work, and blocks nothing.
+/// A pinned issue is not work, and blocks nothing.
 pub(super) const PINNED: &str = "pinned";
 
 pub(in crate::import) const STATUSES: &[(&str, Fate)] = &[
@@ -58,13 +58,14 @@ pub(super) const TYPES: &[(&str, Fate)] = &[
     ("proto", NoWorkBelow("template")),
 ];
 
-/// What only holds others together ends with them. Of all other things that are no work somebody says when they are over.
+/// A record that only holds others together ends with them. For every other record that is not work, a person
+/// says when it is over.
 pub(super) const HOLDERS: [&str; 3] = ["milestone", "molecule", "convoy"];
 
-/// What somebody opens who is no agent.
+/// Records that are opened by another actor and not by an agent.
 pub(super) const GATES: [&str; 2] = ["gate", "merge-request"];
 
-/// Keys whose value is not empty, null, 0 or false.
+/// Keys that count as flags if their value is not empty, null, 0 or false.
 pub(super) const FLAGS: &[(&str, Fate)] = &[
     ("is_template", NoWorkBelow("template")),
     ("wisp_type", NoWorkBelow("wisp")),
@@ -78,11 +79,11 @@ pub(super) const FLAGS: &[(&str, Fate)] = &[
 /// What a link says about the order of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkKind {
-    /// The issue begins when the other one is completed.
+    /// The issue begins when the other issue is completed.
     Needs,
-    /// The issue begins only if the other one has failed.
+    /// The issue begins only if the other issue has failed.
     OnlyIfFailed,
-    /// The other one is above the issue.
+    /// The other issue is above this issue.
     Parent,
     /// Nothing.
     Loose,
@@ -117,7 +118,7 @@ pub(super) const LINKS: &[(&str, LinkKind)] = &[
     ("delegated-from", LinkKind::Loose),
 ];
 
-/// With one of these an issue is closed that has failed.
+/// With one of these words, the reason of a closed issue says that the issue has failed.
 const FAILURES: &[&str] = &[
     "failed",
     "failure",
@@ -132,20 +133,21 @@ const FAILURES: &[&str] = &[
     "timed out",
 ];
 
-/// The same, unless they stand at the end: there they can name a thing.
+/// The same, except at the end of the reason: there they can name a thing.
 const FAILURES_AT_THE_BEGINNING: &[&str] = &["blocked", "error"];
 
-/// With one of these a reason can say the contrary: `no test has failed`.
+/// With one of these words, a reason can say the opposite: `no test has failed`.
 const DOUBTS: &[&str] = &[
     "no", "not", "none", "nothing", "never", "without", "fixed", "resolved", "handled", "passed", "works", "green",
     "0", "zero", "was", "were",
 ];
 
-/// True if the reason of a closed issue says for sure that it has failed: it is one of Beads' words for that, or begins with one and a mark such
-/// as `:`, or ends with one, and nothing in it says the contrary.
+/// True if the reason of a closed issue says for sure that the issue has failed. Such a reason is one of
+/// Beads' words for that, or begins with such a word and a mark such as `:`, or ends with such a word.
+/// Nothing in it may say the opposite.
 pub(super) fn is_failure(reason: &str) -> bool {
     let reason = reason.trim().trim_end_matches(['.', '!']).to_lowercase();
-    // So people and exports write it, whatever comes behind.
+    // People and exports write it in this form, no matter what comes after it.
     if [FAILED, CANCELLED].iter().any(|word| fate::behind(word, &reason).is_some()) {
         return true;
     }

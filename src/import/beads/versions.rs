@@ -1,4 +1,5 @@
-//! Versions of one issue in a file: union merges and merge conflicts leave several. The newest one counts.
+//! Versions of one issue in a file: union merges and merge conflicts leave several versions. The newest
+//! version counts.
 
 use std::collections::HashMap;
 
@@ -6,24 +7,24 @@ use serde_json::{Map, Value};
 
 use super::{Collector, is_over};
 
-/// The key of a frame for the versions of an issue of which nobody knows whether they are newer.
+/// The key of a frame for the other versions of an issue, if it is not known whether they are newer.
 const OTHER_VERSIONS: &str = "otherVersions";
 
 /// A record of the file.
 pub(super) struct Record {
     pub(super) id: String,
     pub(super) issue: Map<String, Value>,
-    /// Where it stands: `line 3`.
+    /// Its place in the file: `line 3`.
     pub(super) place: String,
     pub(super) updated_at: Option<u64>,
-    /// The line at which the merge conflict begins within which it stands.
+    /// The line at which the merge conflict around the record begins.
     pub(super) conflict: Option<usize>,
-    /// Why nobody can tell which version counts, as a sentence.
+    /// Why it is not known which version counts, as a sentence.
     pub(super) is_undecided: Option<String>,
 }
 
-/// The newest version of each issue, in the order of the file. If the file does not say which one is the newest, an open one waits,
-/// and has the others.
+/// The newest version of each issue, in the order of the file. If the file does not say which version is the
+/// newest, an open version waits, and contains the others.
 pub(super) fn newest_versions(records: Vec<Record>, collector: &mut Collector) -> Vec<Record> {
     let mut order: Vec<Vec<Record>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -55,7 +56,7 @@ fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record
     let is_newest = |version: &Record| version.updated_at == newest;
     let is_decided = versions.iter().all(|version| version.updated_at.is_some())
         && versions.iter().filter(|version| is_newest(version)).count() == 1;
-    // One that is open waits; a closed one would let others begin.
+    // An open version waits; a closed version would let other issues begin.
     let is_open = |version: &Record| !is_over(&version.issue);
     let place = match is_decided {
         true => versions.iter().position(is_newest),

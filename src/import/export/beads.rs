@@ -16,20 +16,21 @@ use crate::text::FreeNames;
 /// The issues of a file.
 pub(super) struct Issues<'a> {
     prefix: String,
-    /// The records by the IDs of the plan. `None`: the file has several.
+    /// The records by the IDs of the plan. `None`: the file has several records with the ID.
     records: HashMap<String, Option<Value<'a>>>,
     /// All IDs of the file, and those of new issues.
     taken: HashSet<String>,
-    /// What IDs of new issues at the top begin with: as the others of the file have it.
+    /// The beginning of the IDs of new issues at the top, as in the other IDs of the file.
     project: String,
-    /// Names for new issues below each one.
+    /// Names for new issues below each issue.
     names: FreeNames,
-    /// Where new records are added, and whether they are entries of a list, which are separated by this.
+    /// Where new records are added. If they are entries of a list, the second value is the text that
+    /// separates them.
     end: usize,
     between: Option<String>,
     is_empty: bool,
     line_end: &'static str,
-    /// False: the last line has no end.
+    /// False if the last line has no end.
     is_ended: bool,
     colon: String,
     new: Vec<String>,
@@ -86,7 +87,8 @@ impl<'a> Issues<'a> {
         }
     }
 
-    /// An ID for a new issue: that of the issue above it with a number, or one as the others of the file have it.
+    /// An ID for a new issue: the ID of the issue above it with a number, or an ID in the form of the other
+    /// IDs of the file.
     fn free_id(&mut self, new: &New<'_>) -> String {
         let is_free = |id: &str| !self.taken.contains(id);
         if self.taken.contains(&new.parent) {
@@ -124,7 +126,7 @@ impl Records for Issues<'_> {
             values.push(("defer_until", Json::Null));
         }
         let is_same = |(key, value): &(&str, Json)| match object.read(key) {
-            // Times and other spellings alone are no change.
+            // A difference only in times or in spelling is not a change.
             Some(old) if *key == "status" => fate::is_same(STATUSES, &old, value),
             Some(old) => old == *value,
             None => value.is_null(),
@@ -199,10 +201,11 @@ impl Records for Issues<'_> {
     }
 }
 
-/// The keys that tell what has become of a frame, with their values; null for what it has not.
+/// The keys that tell what happened to a frame, with their values; null for values that the frame does not
+/// have.
 fn outcome(record: &Frame, has_reason: bool) -> Vec<(&'static str, Json)> {
     let results = record.results.as_deref().unwrap_or_default();
-    // Beads knows no failure, and a tombstone is what is deleted: a reason tells of these.
+    // Beads has no failures, and a tombstone is a deleted issue: a reason tells about these cases.
     let status = match record.status {
         FrameStatus::Failed | FrameStatus::Invalidated => FrameStatus::Completed,
         status => status,
@@ -210,7 +213,7 @@ fn outcome(record: &Frame, has_reason: bool) -> Vec<(&'static str, Json)> {
     let status = fate::word_for(STATUSES, status).replace('-', "_");
     let reason = match record.status {
         FrameStatus::Planned | FrameStatus::InProgress | FrameStatus::Blocked => None,
-        // What is completed does not begin as what has failed.
+        // The reason of a completed frame does not begin like the reason of a failed one.
         FrameStatus::Completed if results.starts_with(FAILED) || results.starts_with(CANCELLED) => {
             Some(format!(" {results}"))
         }

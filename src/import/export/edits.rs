@@ -1,4 +1,4 @@
-//! Changes of a JSON text that leave all its other bytes as they are.
+//! Changes to a JSON text that leave all its other bytes as they are.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::json::{Reader, Value};
 
-/// Changes of a text.
+/// Changes to a text.
 #[derive(Default)]
 pub(super) struct Edits {
     edits: Vec<(Range<usize>, String)>,
@@ -46,7 +46,8 @@ impl Edits {
         }
     }
 
-    /// Gives keys of an object values. A key that it does not have is added behind the others, written as they are.
+    /// Sets keys of an object to values. A key that the object does not have is added after the others, and
+    /// is written in the same way.
     pub(super) fn set(&mut self, object: &Object<'_>, values: &[(&str, Json)]) {
         let mut added = String::new();
         for (key, value) in values {
@@ -66,17 +67,17 @@ impl Edits {
     }
 }
 
-/// The value that a text says.
+/// The value that a text contains.
 pub(super) fn from(value: Value<'_>) -> Json {
     crate::text::from_json(value.text).unwrap_or_default()
 }
 
-/// An object, with how it is written.
+/// An object, and the way in which it is written.
 pub(super) struct Object<'a> {
     pub(super) entries: Vec<(String, Value<'a>)>,
-    /// What stands before its last key.
+    /// The text before its last key.
     before: String,
-    /// What stands between a key and its value.
+    /// The text between a key and its value.
     colon: String,
     /// The end of its last value.
     end: usize,
@@ -105,7 +106,7 @@ impl<'a> Object<'a> {
         Some(Self { entries, before, colon, end: value.start + end })
     }
 
-    /// The value of a key; of several with that name the last one, as parsers have it.
+    /// The value of a key. If several keys have that name, the last one counts, as in parsers.
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
         self.entries.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
@@ -115,7 +116,7 @@ impl<'a> Object<'a> {
         self.get(key).map(from)
     }
 
-    /// What stands between a key and its value.
+    /// The text between a key and its value.
     pub(super) fn colon(&self) -> &str {
         &self.colon
     }

@@ -1,4 +1,4 @@
-//! The way back of a plan: what was done here is written into the file from which it was imported.
+//! Writes a plan back: what was done here is written into the file from which the plan was imported.
 //!
 //! Only what has changed here since the last import is written, and only where the file still says what it said then. All other bytes of
 //! the file stay as they are.
@@ -38,16 +38,16 @@ pub struct ExportedPlan {
     pub added: Vec<PlanChange>,
     /// The changes that were not written: the file has other values since the import.
     pub conflicts: Vec<PlanConflict>,
-    /// What the file says of the frames that were written.
+    /// What the file says about the frames that were written.
     #[serde(skip)]
     origins: Vec<(Handle, Origin)>,
 }
 
-/// What is written of a frame.
+/// What is written about a frame.
 struct Written<'a> {
     /// The newest attempt at its work.
     record: &'a Frame,
-    /// True: only its results have changed.
+    /// True if only its results have changed.
     is_result: bool,
 }
 
@@ -76,9 +76,9 @@ trait Records {
     fn add(&mut self, edits: &mut Edits);
 }
 
-/// Writes what was done here into the text of a plan: statuses, results, and frames that were made here below those of the plan. `prefix`
-/// was put before the IDs at the import ([`Imported::with_prefix`]). What was exported is noted by
-/// [`Stack::note_export`](crate::Stack::note_export) when the file is written.
+/// Writes what was done here into the text of a plan: statuses, results, and frames that were made here below
+/// frames of the plan. `prefix` was put before the IDs at the import ([`Imported::with_prefix`]). When the
+/// file is written, [`Stack::note_export`](crate::Stack::note_export) notes what was exported.
 ///
 /// ```
 /// use callstack_core::{PopStatus, Stack, import};
@@ -95,7 +95,7 @@ trait Records {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text is no plan of Beads or Task Master, or if no frame was imported from it.
+/// [`Error::Json`] if the text is not a plan of Beads or Task Master, or if no frame was imported from it.
 pub fn export(tree: &Tree, text: &str, prefix: &str) -> Result<ExportedPlan> {
     let format = Format::of(text)?;
     let plan = frames(text)?.with_prefix(prefix);
@@ -151,8 +151,8 @@ pub fn export(tree: &Tree, text: &str, prefix: &str) -> Result<ExportedPlan> {
     Ok(exported)
 }
 
-/// Notes the dependencies that entries do not have any more, because what they depend on was closed by the export. Work that was begun here is
-/// not to be changed by that at the next import.
+/// Notes the dependencies that entries do not have any more, because what they depend on was closed by the
+/// export. The next import must not take this as a change of work that was begun here.
 fn note_lost_links(
     tree: &Tree,
     plan: &Imported,
@@ -184,7 +184,7 @@ fn note_lost_links(
     }
 }
 
-/// Adds the events to a draft that note what a file says since an export.
+/// Adds events to a draft. They note what a file says since an export.
 pub(crate) fn note_export(draft: &mut Draft<'_>, exported: &ExportedPlan) {
     for (handle, origin) in &exported.origins {
         let known = draft.tree.handles().len() > handle.index();
@@ -195,7 +195,7 @@ pub(crate) fn note_export(draft: &mut Draft<'_>, exported: &ExportedPlan) {
     }
 }
 
-/// What a tracker keeps apart from all work, whatever is over.
+/// The words for records that a tracker keeps apart from all work, no matter what is over.
 const LASTING: [&str; 5] = ["pinned", "no history", "template", "wisp", "ephemeral"];
 
 struct Exporter<'a> {
@@ -213,7 +213,7 @@ impl<'a> Exporter<'a> {
         for file in &self.plan.frames {
             let Some(handle) = handles.get(&file.session_id).copied() else { continue };
             let mut here = Here::of(self.tree, handle, &self.ids);
-            // Of what is no work only its end is written.
+            // Of a record that is not work, only its end is written.
             let is_lasting = file.no_work.as_deref().is_some_and(|word| LASTING.contains(&word));
             let is_left = is_made(file) || is_lasting || here.record.status != FrameStatus::Completed;
             if file.no_work.is_some() && is_left {
@@ -265,7 +265,7 @@ impl<'a> Exporter<'a> {
         self.exported.conflicts.push(sides.conflict(field, advice.to_owned()));
     }
 
-    /// Adds the frames that were made here below those of the plan.
+    /// Adds the frames that were made here below frames of the plan.
     fn add_new(&mut self, records: &mut dyn Records) -> Vec<PlanChange> {
         let mut added = Vec::new();
         for handle in self.tree.handles() {

@@ -19,13 +19,13 @@ type NewTask = (String, Map<String, Json>);
 pub(super) struct Tasks<'a> {
     text: &'a str,
     prefix: String,
-    /// The records by the IDs of the plan. `None`: the file has several.
+    /// The records by the IDs of the plan. `None`: the file has several records with the ID.
     records: HashMap<String, Option<Value<'a>>>,
     /// The lists of tasks by the ID of the frame around them: of a tag, or of a task with subtasks.
     lists: HashMap<String, Value<'a>>,
     /// The highest number in the list of each frame.
     numbers: HashMap<String, u64>,
-    /// The new tasks below each frame of the file, or each new one, in their order.
+    /// The new tasks below each frame of the file, or below each new frame, in their order.
     new: BTreeMap<String, Vec<NewTask>>,
     /// The IDs of all new tasks.
     new_ids: HashSet<String>,
@@ -85,7 +85,7 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// The new tasks below a frame, with those below them.
+    /// The new tasks below a frame, with the tasks below them.
     fn taken(&mut self, around: &str) -> Vec<Json> {
         let new = self.new.remove(around).unwrap_or_default();
         let nested = new.into_iter().map(|(id, mut task)| {
@@ -113,7 +113,7 @@ impl<'a> Tasks<'a> {
         String::from_utf8_lossy(&bytes).replace('\n', &format!("{line_end}{indentation}"))
     }
 
-    /// The indentation of the line on which something stands.
+    /// The indentation of the line that contains a place.
     fn indentation(&self, at: usize) -> &'a str {
         let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let line = &self.text[start..at];
@@ -164,7 +164,7 @@ impl Records for Tasks<'_> {
         let siblings = format!("{around}.");
         let depends_on = new.depends_on.iter().filter_map(|other| {
             let full = other.strip_prefix(&within)?;
-            // In a subtask a number alone names a sibling.
+            // In a subtask, a number alone names a sibling.
             let is_sibling = |number: &str| {
                 !is_tag
                     && self
@@ -231,7 +231,7 @@ impl Records for Tasks<'_> {
     }
 }
 
-/// The text of a value: of a list its lines.
+/// The text of a value. For a list, it is the lines of the list.
 fn text_of(value: Option<Json>) -> String {
     let line = |value: Json| match value {
         Json::String(text) => text,
@@ -244,7 +244,7 @@ fn text_of(value: Option<Json>) -> String {
     }
 }
 
-/// What is written behind the details of a task that has ended.
+/// What is written after the details of a task that has ended.
 fn outcome(record: &Frame) -> Option<(Outcome, &str)> {
     let results = record.results.as_deref().unwrap_or_default();
     match record.status {

@@ -1,6 +1,6 @@
 //! The events that bring the frames of a plan up to date.
 //!
-//! They are checked one by one on a copy of the tree, so each is possible after those before it.
+//! They are checked one by one on a copy of the tree, so each event is possible after the events before it.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::frame::{Change, Event, Frame, FrameEdit, FrameStatus, Handle, Origin}
 use crate::import::collector::is_made;
 use crate::tree::Draft;
 
-/// What becomes of one frame that was there.
+/// What happens to one frame that was there.
 pub(super) struct Merge<'a> {
     pub(super) handle: Handle,
     pub(super) file: &'a Frame,
@@ -75,7 +75,7 @@ impl<'a> Updater<'a, '_> {
         self.parent_in_file(frame).map_or("", |parent| &parent.session_id)
     }
 
-    /// What the file says of a frame.
+    /// What the file says about a frame.
     fn origin(&self, frame: &Frame, orders: &order::Orders<'_>) -> Origin {
         let parent = self.parent_in_file(frame).map(|parent| parent.session_id.as_str());
         Origin {
@@ -88,7 +88,7 @@ impl<'a> Updater<'a, '_> {
         }
     }
 
-    /// Adds the frames that are new, without what they need of others.
+    /// Adds the frames that are new, without their dependencies on others.
     fn add(&mut self, orders: &order::Orders<'_>) -> Result<Vec<Handle>> {
         let is_new = |frame: &&&Frame| !self.known.handles.contains_key(&frame.session_id);
         let new: Vec<&Frame> = { self.plan.frames.iter() }.filter(|frame| is_new(&frame)).collect();
@@ -137,7 +137,7 @@ impl<'a> Updater<'a, '_> {
         let (mut depends_on, mut parent, mut becomes) = (None, None, None);
         let is_top = self.parent_in_file(file).is_none();
         let handles = &self.known.handles;
-        // What an export has written is as the stack had it then.
+        // The stack had at that time what an export has written.
         let is_adopted = self.known.adopted.contains(&handle);
         let base = if is_adopted { Some(said.checksums) } else { here.base() };
         let status = match is_adopted && here.record.status == file.status {
@@ -147,13 +147,13 @@ impl<'a> Updater<'a, '_> {
         let is_settled = here.record.status == file.status && !file.status.is_unfinished();
         for field in FIELDS {
             let base = base.map(|base| base.of(field));
-            // Where the top of the plan is, the file does not say.
+            // The file does not say where the top of the plan is.
             let is_placed_here = field == PlanField::Parent && is_top && base.is_none_or(|base| base == 0);
-            // Who has completed a frame here knows best what was to be done and what came of it.
+            // The actor that has completed a frame here knows best what was to be done and what came of it.
             let is_settled_here = here.is_own || here.record.no_work.is_some();
             let is_known_here = match field {
                 PlanField::Results => is_settled_here && here.record.status == FrameStatus::Completed,
-                // Task Master keeps the results where the task was.
+                // Task Master keeps the results in the place of the task.
                 PlanField::Task => is_settled_here && file.status == FrameStatus::Completed,
                 _ => false,
             };
@@ -264,8 +264,8 @@ impl<'a> Updater<'a, '_> {
         }
     }
 
-    /// What holds others together goes on if these do, and waits if it needs more. Other frames that have ended keep what the file has below
-    /// them waiting.
+    /// A frame that holds others together continues if these do, and waits if it needs more. Other frames
+    /// that have ended make the frames of the file below them wait.
     fn go_on_with_groups(&mut self) -> Result<()> {
         let of_status = self.outcome.conflicts.iter().filter(|conflict| conflict.field == PlanField::Status);
         let reported: HashSet<Handle> = of_status.map(|conflict| conflict.frame).collect();
@@ -295,14 +295,15 @@ impl<'a> Updater<'a, '_> {
         Ok(())
     }
 
-    /// True if the file has a frame, and nobody has begun that here.
+    /// True if the file has a frame, and the frame was not begun here.
     fn waits_in_file(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
         let is_unbegun = record.status == FrameStatus::Planned || record.waits_to_begin();
         is_unbegun && self.ids.get(&handle).is_some_and(|id| self.file.contains_key(id.as_str()))
     }
 
-    /// What becomes of a frame that only holds others together, since these or what it needs have changed. `None`: it stays as it is.
+    /// What becomes of a frame that only holds others together, after these or what it needs have changed.
+    /// `None`: it stays as it is.
     fn group_goes_on(&self, handle: Handle, file: &Frame) -> Option<FrameStatus> {
         let old = &self.draft.tree;
         let status = self.tree.node(handle).status();
@@ -312,7 +313,7 @@ impl<'a> Updater<'a, '_> {
         }
         let is_old = |frame: Handle| frame.index() < old.len() && handle.index() < old.len();
         let was_open = |frame: Handle| is_old(frame) && old.node(frame).status().is_unfinished();
-        // What was completed over open work stays so, until more comes.
+        // A frame that was completed over open work stays completed, until more comes.
         let is_more = |below: Handle| !(was_open(below) && old.is_ancestor(handle, below));
         let is_needed = |other: Handle| !(was_open(other) && old.node(handle).dependencies().contains(&other));
         let has_ended = !status.is_unfinished();

@@ -36,7 +36,7 @@ impl Sides<'_> {
         }
     }
 
-    /// What the file and the stack say of a field.
+    /// What the file and the stack say about a field.
     fn said(&self, field: PlanField) -> (String, String) {
         let Self { tree, file, record, .. } = self;
         let node = tree.node(self.handle);
@@ -66,7 +66,8 @@ impl Sides<'_> {
     }
 }
 
-/// What can be done about a field of which an import does not take over what the file says. `is_own`: the frame was begun here.
+/// What can be done about a field if an import does not take over what the file says. `is_own`: the frame was
+/// begun here.
 pub(super) fn advice(field: PlanField, record: &Frame, is_own: bool) -> &'static str {
     match (field, is_own) {
         (PlanField::Status, _) if !record.status.is_unfinished() => {

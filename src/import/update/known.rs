@@ -1,7 +1,8 @@
 //! The frames of a stack that a plan is about.
 //!
-//! Many IDs are no names of the plan: `beads`, tags and headings are made up, and other projects have a task 1 and an item `Tests` too. So two
-//! files are of one plan if they have most of their work in common, by IDs and words.
+//! Many IDs are not names of the plan: `beads`, tags and headings are made up, and other projects have a task
+//! 1 and an item `Tests` too. So two files belong to one plan if they have most of their work in common, by
+//! IDs and words.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,13 +20,13 @@ pub(in crate::import) struct Known {
     pub(in crate::import) plan: String,
     /// The frames by their IDs in the plan, also those that the file does not have any more.
     pub(in crate::import) handles: HashMap<String, Handle>,
-    /// The frames that were made here, and of which an export has written the entries, but has not noted it.
+    /// The frames that were made here and whose entries an export has written, but has not noted.
     pub(super) adopted: HashSet<Handle>,
 }
 
 impl Known {
     /// # Errors
-    /// [`Error::DuplicateId`] if an ID of the plan belongs to a frame that is not of the plan.
+    /// [`Error::DuplicateId`] if an ID of the plan belongs to a frame that is not in the plan.
     pub(super) fn of(tree: &Tree, plan: &Imported) -> Result<Self> {
         let taken = |id: &str, handle: Handle| Err(Error::DuplicateId { session_id: id.to_owned(), handle });
         let plans = Plans::of(tree);
@@ -57,13 +58,13 @@ impl Known {
         Ok(known)
     }
 
-    /// The plan of which a file is. `None`: none was imported from it.
+    /// The plan that a file belongs to. `None`: no plan was imported from it.
     pub(in crate::import) fn find(tree: &Tree, plan: &Imported) -> Option<Self> {
         Plans::of(tree).find(tree, plan)
     }
 
-    /// Finds the entries that an export has written, but not noted, because the program ended in between: an entry with the parent, the title
-    /// and the texts of a frame that was made here is that frame.
+    /// Finds the entries that an export has written, but not noted, because the program ended in between. An
+    /// entry with the parent, the title and the texts of a frame that was made here is that frame.
     fn adopt(&mut self, tree: &Tree, plan: &Imported) {
         let is_new = |frame: &&Frame| !self.handles.contains_key(&frame.session_id);
         if self.handles.is_empty() || !plan.frames.iter().any(|frame| is_new(&frame)) {
@@ -93,7 +94,7 @@ impl Known {
     }
 }
 
-/// The texts of a frame, wherever they stand: a file may have one place for both.
+/// The texts of a frame, no matter where they are: a file may have one place for both.
 fn texts(frame: &Frame) -> Vec<&str> {
     [&frame.success_criteria, &frame.task].into_iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect()
 }
@@ -115,7 +116,7 @@ impl Plans {
         Self { plans }
     }
 
-    /// The plan of a name, if frames of it are here.
+    /// The plan with a name, if frames of it are here.
     fn named(&self, name: &str) -> Option<Known> {
         let handles = self.plans.get(name)?.clone();
         Some(Known { plan: name.to_owned(), handles, adopted: HashSet::new() })
@@ -136,14 +137,15 @@ impl Plans {
     }
 }
 
-/// What a plan of a stack and a file have in common. Entries that are made up for the frame do not count, except in `ids`.
+/// What a plan of a stack and a file have in common. Entries that are made up for the frame do not count,
+/// except in `ids`.
 #[derive(Default)]
 struct Common {
     /// The IDs that both have, also those that are made up.
     ids: usize,
-    /// Entries of both with something in common, apart from the ID.
+    /// Entries of both that have something in common, apart from the ID.
     same: usize,
-    /// Entries of both without.
+    /// Entries of both that do not.
     strangers: usize,
     /// The entries that the file had at the last import.
     known: usize,
@@ -171,19 +173,20 @@ impl Common {
         common
     }
 
-    /// True if most of the entries that both have say something in common, and these are most of the plan, or of the file.
+    /// True if most of the entries that both have say something in common, and these entries are most of the
+    /// plan, or of the file.
     fn is_same_plan(&self) -> bool {
         self.same > self.strangers && (self.same + self.strangers) * 2 > self.known.min(self.file)
     }
 
-    /// The more they have in common, the higher.
+    /// The more the two have in common, the higher.
     fn rank(&self) -> (usize, usize) {
         (self.same, self.ids)
     }
 }
 
-/// True if a frame and an entry with its ID have some words in common: the title in most of its words, or one of the long texts, as it is here or as
-/// the file said it.
+/// True if a frame and an entry with its ID have some words in common: most words of the title, or one of the
+/// long texts, as it is here or as the file said it.
 fn is_same_work(record: &Frame, entry: &Frame) -> bool {
     let has_same = |here: &str, there: &str| !there.is_empty() && here == there;
     let said = said_by(entry, None);
@@ -197,7 +200,7 @@ fn is_same_work(record: &Frame, entry: &Frame) -> bool {
         || is_as_before(said.task, before.task)
 }
 
-/// True if most of the words of the shorter title are in the other one.
+/// True if most of the words of the shorter title are in the other title.
 fn has_similar_words(one: &str, other: &str) -> bool {
     let words = |title: &str| -> HashSet<String> {
         let words = title.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! What becomes of frames that the file does not have any more.
+//! What happens to frames that the file does not have any more.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{Becomes, PlanChange, PlanConflict, PlanField};
 use crate::error::Result;
 use crate::frame::{Change, Frame, FrameStatus, Handle, Origin};
 
-/// The reason with which a frame is invalidated that the file does not have any more.
+/// The reason with which a frame is invalidated if the file does not have it any more.
 const REMOVED: &str = "The plan does not have it any more.";
 
 impl Updater<'_, '_> {
@@ -36,17 +36,18 @@ impl Updater<'_, '_> {
         let leaves =
             |(handle, _): &&(Handle, String)| is_planned(&handle) && !begun_here(self.tree.node(*handle).record());
         let missing = self.gone().iter().filter(leaves).count();
-        // One alone is no sign of another file.
+        // One missing frame alone is not a sign of another file.
         let is_most = missing > 1 && missing * 2 > planned;
         (is_most && !self.plan.is_same_plan).then_some(Doubt::MostIsMissing)
     }
 
-    /// True if a frame stays although the file does not have it any more: it was begun here, or nobody knows that it is to leave.
+    /// True if a frame stays although the file does not have it any more: it was begun here, or it is not
+    /// known that it is to leave.
     pub(super) fn stays(&self, record: &Frame) -> bool {
         self.doubt.is_some() || begun_here(record) && record.status != FrameStatus::Invalidated
     }
 
-    /// Takes out of the plan what the file does not have any more.
+    /// Takes frames that the file does not have any more out of the plan.
     pub(super) fn remove(&mut self) -> Result<()> {
         for (handle, id) in self.gone() {
             let record = self.tree.node(handle).record();

@@ -1,4 +1,5 @@
-//! Dependencies and parents: they change in an order in which each change is possible after those before it.
+//! Dependencies and parents: they change in an order in which each change is possible after the changes
+//! before it.
 
 use std::collections::HashSet;
 
@@ -12,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameStatus, Handle, Question};
 
 impl<'a> Updater<'a, '_> {
-    /// Takes dependencies away that the file does not have any more, before others are added: two tasks may have changed their places.
+    /// Removes dependencies that the file does not have any more, before others are added: two tasks may have
+    /// changed their places.
     pub(super) fn drop_dependencies(&mut self, merges: &[Merge<'a>]) -> Result<()> {
         if merges.iter().any(|merge| merge.parent.is_some()) {
-            // What leaves the plan is in nobody's way.
+            // The dependencies of a frame that leaves the plan must not prevent changes.
             for (handle, _) in self.gone() {
                 if !self.stays(self.tree.node(handle).record()) {
                     self.keep_dependencies(handle, &[])?;
@@ -34,7 +36,7 @@ impl<'a> Updater<'a, '_> {
         Ok(())
     }
 
-    /// Takes all dependencies away but some.
+    /// Removes all dependencies except some.
     fn keep_dependencies(&mut self, handle: Handle, kept: &[Handle]) -> Result<()> {
         let old = self.tree.node(handle).dependencies();
         let kept: HashSet<&Handle> = kept.iter().collect();
@@ -46,7 +48,8 @@ impl<'a> Updater<'a, '_> {
         self.push(handle, Change::Reimported { values: Map::new(), edit })
     }
 
-    /// Moves frames below their new parents, as far as they can be there. One that cannot yet may be when others have moved.
+    /// Moves frames below their new parents, as far as they can be there. A frame that cannot move yet may be
+    /// able to when others have moved.
     pub(super) fn move_below_parents(&mut self, merges: &mut [Merge<'a>]) -> Result<()> {
         let mut waiting: Vec<usize> = (0..merges.len()).filter(|at| merges[*at].parent.is_some()).collect();
         loop {
@@ -79,7 +82,7 @@ impl<'a> Updater<'a, '_> {
         parent: Option<Handle>,
     ) -> Result<()> {
         self.tree.check_place(handle, edit)?;
-        // The others go on as the file says.
+        // The other frames continue as the file says.
         let has_ended = |parent: &Handle| {
             let record = self.tree.node(*parent).record();
             !record.status.is_unfinished() && begun_here(record)
@@ -93,8 +96,8 @@ impl<'a> Updater<'a, '_> {
         }
     }
 
-    /// Gives new frames their dependencies on frames that were there. One that would wait for itself, because of what was changed here, must not
-    /// begin before somebody answers.
+    /// Gives new frames their dependencies on frames that were there. A frame that would wait for itself,
+    /// because of what was changed here, must not begin before a person answers.
     pub(super) fn link(&mut self, added: &[Handle]) -> Result<()> {
         for handle in added {
             let Some(file) = self.ids.get(handle).and_then(|id| self.file.get(id.as_str())).copied() else { continue };
@@ -119,7 +122,7 @@ impl<'a> Updater<'a, '_> {
         self.outcome.conflicts.push(PlanConflict { advice: error.to_string(), ..conflict });
         let here = Here::of(&self.tree, handle, &self.ids);
         let mut origin = here.origin.cloned().unwrap_or_default();
-        // What it has now is all that the import has taken over.
+        // The dependencies that it has now are all that the import has taken over.
         origin.checksums.depends_on = here.checksums.depends_on;
         let mut values = Map::from_iter([("origin".to_owned(), json!(origin))]);
         if file.status.is_unfinished() {

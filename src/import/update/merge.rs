@@ -7,7 +7,8 @@ use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Question, chec
 use crate::import::collector::is_made;
 use crate::tree::{TAKEN_BACK, Tree};
 
-/// The fields that have checksums of their own. The status has that of what the frame waits for, and the order has none.
+/// The fields that have checksums of their own. The status has the checksum of what the frame waits for, and
+/// the order has none.
 pub(super) const FIELDS: [PlanField; 9] = [
     PlanField::Title,
     PlanField::Criteria,
@@ -21,7 +22,7 @@ pub(super) const FIELDS: [PlanField; 9] = [
 ];
 
 impl Checksums {
-    /// That of a field.
+    /// The checksum of a field.
     pub(in crate::import) fn of(&self, field: PlanField) -> u64 {
         match field {
             PlanField::Title => self.title,
@@ -38,7 +39,7 @@ impl Checksums {
         }
     }
 
-    /// Takes that of a field from others.
+    /// Takes the checksum of a field from others.
     pub(in crate::import) fn take(&mut self, field: PlanField, other: &Checksums) {
         match field {
             PlanField::Title => self.title = other.title,
@@ -65,7 +66,7 @@ pub(in crate::import) enum Verdict {
     Here,
     /// The file.
     File,
-    /// Both, or nobody knows.
+    /// Both, or it is not known.
     Both,
 }
 
@@ -99,24 +100,24 @@ fn checksums(frame: &Frame, depends_on: &[String], parent: &str, wait: u64) -> C
     }
 }
 
-/// The checksums of what the file says of a frame. `parent`: its parent within the file.
+/// The checksums of what the file says about a frame. `parent`: its parent within the file.
 pub(in crate::import) fn said_by(frame: &Frame, parent: Option<&str>) -> Checksums {
     let question = frame.questions.last().filter(|_| frame.status == FrameStatus::Blocked);
     checksums(frame, &frame.depends_on, parent.unwrap_or_default(), wait_of(question))
 }
 
-/// The checksums of what the file said of a frame at the last import.
+/// The checksums of what the file said about a frame at the last import.
 pub(super) fn said_of(record: &Frame) -> Checksums {
     record.origin.as_ref().map_or_else(Checksums::default, |origin| origin.checksums)
 }
 
-/// What the stack has of a frame of a plan.
+/// What the stack has for a frame of a plan.
 pub(in crate::import) struct Here<'a> {
     pub(in crate::import) record: &'a Frame,
     pub(in crate::import) origin: Option<&'a Origin>,
     /// Its checksums, in the terms of the file.
     pub(in crate::import) checksums: Checksums,
-    /// True: somebody has begun it here, or has ended it.
+    /// True if it was begun or ended here.
     pub(in crate::import) is_own: bool,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Here<'a> {
             ids.get(&other).or_else(|| ids.get(&first)).map_or_else(|| tree.node(other).session_id(), String::as_str)
         };
         let depends_on: Vec<String> = node.dependencies().iter().map(|other| id(*other).to_owned()).collect();
-        // Where the top of the plan was put, the file does not say.
+        // The file does not say where the top of the plan was put.
         let was_top = record.origin.as_ref().is_some_and(|origin| origin.checksums.parent == 0);
         let is_placed = |parent: &Handle| was_top && !ids.contains_key(parent);
         let parent = node.parent().filter(|parent| !is_placed(parent)).map(id).unwrap_or_default();
@@ -140,20 +141,20 @@ impl<'a> Here<'a> {
         Self { record, origin, checksums, is_own: begun_here(record) }
     }
 
-    /// What the file said. `None`: nobody knows.
+    /// What the file said. `None`: it is not known.
     pub(in crate::import) fn base(&self) -> Option<Checksums> {
-        // What has come back is as the file says.
+        // A frame that has come back is as the file says.
         self.origin.map(|origin| if origin.gone { self.checksums } else { origin.checksums })
     }
 }
 
-/// True if somebody has begun a frame here, or has ended it.
+/// True if a frame was begun or ended here.
 pub(in crate::import) fn begun_here(record: &Frame) -> bool {
     let status_in_file = record.origin.as_ref().map(|origin| origin.status);
     let has_begun = match record.status {
         FrameStatus::Planned | FrameStatus::Invalidated => false,
         FrameStatus::Blocked if record.waits_to_begin() => false,
-        // It goes on where it was begun, since its time has come.
+        // It continues where it was begun, because its time has come.
         FrameStatus::InProgress if record.holder.is_none() && record.has_waited_long_enough() => false,
         status => {
             let is_held = record.holder.is_some() || record.begun_at.is_some();
@@ -168,12 +169,13 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
     use FrameStatus::*;
     let record = here.record;
     let holds_others = |status: FrameStatus| matches!(status, Planned | InProgress | Completed);
-    // What is no task of the file ends and goes on with what it holds together.
+    // A frame that is not a task of the file ends, and continues, together with the tasks below it.
     let is_group = record.no_work.is_some() && file.no_work.is_some();
     if is_group && is_made(file) && holds_others(record.status) && holds_others(file.status) {
         return Verdict::Same;
     }
-    // So does an entry of the file that has ended here with its parts. What the file says of it apart from these counts.
+    // This also holds for an entry of the file that has ended here with its parts. What the file says about
+    // the entry apart from its parts counts.
     let base = here.origin.map(|origin| (origin.status, origin.checksums.wait));
     if is_group && record.status == Completed && file.status.is_unfinished() {
         let is_as_before = base.is_none_or(|base| base == (file.status, file_wait));
@@ -182,7 +184,7 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
     if is_group && matches!((record.status, file.status), (Planned, InProgress) | (InProgress, Planned)) {
         return Verdict::Same;
     }
-    // What was made here goes further than what somebody has begun elsewhere.
+    // What was done here goes further than what was begun elsewhere.
     if here.is_own && file.status == InProgress && record.status != InProgress {
         return Verdict::Here;
     }
@@ -195,7 +197,8 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
             return Verdict::File;
         }
     }
-    // A wait that is over since its time has come is no change here, nor there while the file still names it.
+    // A wait that is over because its time has come is not a change here. It is not a change in the file
+    // either, while the file still names it.
     let over = record.has_waited_long_enough().then(|| wait_of(record.questions.last()));
     let now =
         |(status, wait)| if status == Blocked && over == Some(wait) { (record.status, 0) } else { (status, wait) };

@@ -1,7 +1,8 @@
-//! A plan that was imported before, and has changed since: what becomes of the frames of the stack.
+//! A plan that was imported before, and has changed since: what happens to the frames of the stack.
 //!
-//! Each field is compared in three versions: what the file said at the last import ([`Origin`](crate::frame::Origin)), what it says now, and
-//! what the stack has. What only the file has changed is taken over, unless the frame was begun here. What was changed here stays. What both
+//! Each field is compared in three versions: what the file said at the last import
+//! ([`Origin`](crate::frame::Origin)), what it says now, and what the stack has. A change that only the file
+//! has made is taken over, unless the frame was begun here. What was changed here stays. A field that both
 //! have changed is a conflict, and stays as it is here until one of them is changed.
 
 mod changes;
@@ -25,7 +26,7 @@ use crate::error::Result;
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::{Draft, Tree};
 
-/// What becomes of a stack by the import of a plan.
+/// What the import of a plan does to a stack.
 ///
 /// In JSON: `{"added": [{"frame": "f7", "id": "app-9", "title": "Taxes", "becomes": "added", "fields": []}], "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
 /// "conflicts": [{"frame": "f4", "id": "app-3", "title": "Totals", "field": "status", "file": "completed", "stack": "in_progress",
@@ -37,11 +38,11 @@ use crate::tree::{Draft, Tree};
 pub struct PlanUpdate {
     /// The new frames. Before they are added, they have the handles that they would get.
     pub added: Vec<PlanChange>,
-    /// The frames that were there, and change.
+    /// The frames that were there, and that change.
     pub changes: Vec<PlanChange>,
     /// The fields on which the stack and the file differ: they keep the values of the stack.
     pub conflicts: Vec<PlanConflict>,
-    /// Number of frames that were there, and do not change.
+    /// Number of frames that were there, and that do not change.
     pub unchanged: usize,
 }
 
@@ -55,15 +56,15 @@ pub struct PlanChange {
     pub frame: Handle,
     /// Its ID in the plan.
     pub id: String,
-    /// Its title in the file; of a removed one its title here.
+    /// Its title in the file; for a removed frame, its title here.
     pub title: String,
-    /// What becomes of it.
+    /// What happens to it.
     pub becomes: Becomes,
     /// What the file has changed.
     pub fields: Vec<PlanField>,
 }
 
-/// What becomes of a frame of a plan.
+/// What happens to a frame of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -75,9 +76,9 @@ pub enum Becomes {
     Edited,
     /// It is planned: it waits no longer, or is open again.
     Planned,
-    /// It waits for somebody, or for a time.
+    /// It waits for a person, or for a time.
     Waiting,
-    /// Somebody has begun it elsewhere.
+    /// It was begun elsewhere.
     Begun,
     /// It is completed, or has failed, with what the file says.
     Finished,
@@ -88,7 +89,7 @@ pub enum Becomes {
 }
 
 impl Becomes {
-    /// What becomes of a frame with another status.
+    /// What happens to a frame with another status.
     pub(super) fn of(status: FrameStatus) -> Self {
         match status {
             FrameStatus::Planned => Becomes::Planned,
@@ -126,7 +127,7 @@ pub enum PlanField {
     Results,
     /// The status.
     Status,
-    /// The order of the frames below it; of an entry at the top, also that of the top.
+    /// The order of the frames below it; for an entry at the top, also the order of the top.
     Order,
 }
 
@@ -149,7 +150,7 @@ impl PlanField {
     }
 }
 
-/// A part of a frame of which file and stack say different things. Both stay as they are.
+/// A part of a frame about which the file and the stack say different things. Both stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -161,7 +162,7 @@ pub struct PlanConflict {
     pub id: String,
     /// Its title here.
     pub title: String,
-    /// What they do not agree about.
+    /// The field about which they do not agree.
     pub field: PlanField,
     /// What the file says.
     pub file: String,
@@ -171,15 +172,15 @@ pub struct PlanConflict {
     pub advice: String,
 }
 
-/// What would become of a tree by the import of a plan. Nothing changes.
+/// What the import of a plan would do to a tree. Nothing changes.
 ///
 /// # Errors
-/// As [`Stack::bring_up_to_date`](crate::Stack::bring_up_to_date).
+/// The same as for [`Stack::bring_up_to_date`](crate::Stack::bring_up_to_date).
 pub fn compare(tree: &Tree, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
     bring_up_to_date(&mut Draft::new(tree, 0), plan, below)
 }
 
-/// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan.
+/// Adds events to a draft. They bring the frames of a plan up to date, or add the frames of a new plan.
 pub(crate) fn bring_up_to_date(draft: &mut Draft<'_>, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
     let tree = match &plan.plan_file {
         Some(last) => plan_file::with_origins(draft.tree, plan, last),

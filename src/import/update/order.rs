@@ -17,12 +17,12 @@ pub(in crate::import) struct Orders<'a> {
 }
 
 impl<'a> Orders<'a> {
-    /// The entry before one, with the same parent.
+    /// The entry before an entry, with the same parent.
     pub(in crate::import) fn after(&self, id: &str) -> Option<&'a str> {
         self.after.get(id).copied()
     }
 
-    /// The entries below each parent; those at the top have none.
+    /// The entries below each parent; the entries at the top have none.
     pub(super) fn levels(&self) -> &[(Option<&'a str>, Vec<&'a str>)] {
         &self.levels
     }
@@ -49,9 +49,9 @@ pub(in crate::import) fn in_file(frames: &[Frame]) -> Orders<'_> {
 /// The parents below which the file has another order than before; an empty ID stands for the top.
 #[derive(Default)]
 pub(super) struct Reordered<'a> {
-    /// Those whose frames get it.
+    /// The parents whose frames get the new order.
     pub(super) parents: HashSet<&'a str>,
-    /// Those whose frames were put into another order here too.
+    /// The parents whose frames were put into another order here too.
     pub(super) conflicts: BTreeSet<&'a str>,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn reordered<'a>(tree: &Tree, handles: &HashMap<String, Handle>, orde
     reordered
 }
 
-/// How many entries came before each one in the file of the last import.
+/// How many entries came before each entry in the file of the last import.
 fn ranks<'a>(tree: &Tree, handles: &'a HashMap<String, Handle>) -> HashMap<&'a str, usize> {
     let after = |id: &str| {
         let origin = handles.get(id).and_then(|handle| tree.node(*handle).record().origin.as_ref());
@@ -149,7 +149,8 @@ impl Updater<'_, '_> {
         Ok(())
     }
 
-    /// Moves a frame behind the one before it in the file, if it is not there. True: it was moved.
+    /// Moves a frame to the place after the frame before it in the file, if it is not there. Returns true if
+    /// it was moved.
     fn move_behind(&mut self, handles: &[Handle], place: usize) -> Result<bool> {
         let handle = handles[place];
         let above = self.tree.node(handle).parent();
@@ -169,7 +170,8 @@ impl Updater<'_, '_> {
         Ok(true)
     }
 
-    /// The order below a frame, or that of the top with the first frame there, was changed on both sides.
+    /// The order was changed on both sides: the order below a frame, or, with the first frame there, the
+    /// order of the top.
     fn conflict_of_order(&self, frame: Handle, is_top: bool) -> PlanConflict {
         let what = if is_top { "at the top" } else { "below it" };
         PlanConflict {
@@ -183,7 +185,7 @@ impl Updater<'_, '_> {
         }
     }
 
-    /// Notes frames below which there is another order, or the first moved one at the top.
+    /// Notes frames below which the order has changed, or the first moved frame at the top.
     fn note_order(&mut self, frames: &[Handle]) {
         let places: HashMap<Handle, usize> =
             self.outcome.changes.iter().enumerate().map(|(place, change)| (change.frame, place)).collect();

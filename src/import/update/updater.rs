@@ -1,4 +1,4 @@
-//! The state of an update: the tree after the events so far, and what it is compared with.
+//! The state of an update: the tree after the events so far, and what the tree is compared with.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Updater<'a, 'tree> {
     /// The tree after the events so far.
     pub(super) tree: Tree,
     pub(super) plan: &'a Imported,
-    /// Where the top of the plan is: below a given frame, or beside what was imported before.
+    /// Where the top of the plan is: below a given frame, or next to what was imported before.
     pub(super) top: Option<Handle>,
     pub(super) known: Known,
     /// The frames of the file by their IDs in it.
@@ -50,7 +50,7 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         Self { draft, tree, plan, top, known, file, ids, doubt: None, outcome: PlanUpdate::default() }
     }
 
-    /// Adds an event, unless it cannot be after those before it.
+    /// Adds an event, unless it is not possible after the events before it.
     pub(super) fn push(&mut self, handle: Handle, change: Change) -> Result<()> {
         let revision = self.tree.revision().saturating_add(1);
         let event = Event { revision, time: self.draft.now, handle, change };
@@ -62,7 +62,8 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         Ok(())
     }
 
-    /// A change as the stack keeps it. Only a copy of the tree has what a plan file said of the frames of this stack.
+    /// A change as the stack keeps it. Only a copy of the tree has what a plan file said about the frames of
+    /// this stack.
     fn of_stack(&self, handle: Handle, change: Change) -> Option<Change> {
         let is_lent = self.plan.plan_file.is_some()
             && handle.index() < self.draft.tree.len()

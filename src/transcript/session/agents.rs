@@ -1,4 +1,4 @@
-//! Sub-agents: which frame and which call the file of one belongs to.
+//! Subagents: to which frame and to which call the file of a subagent belongs.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use crate::frame::Handle;
 use crate::transcript::AgentFile;
 
 impl Session {
-    /// The number of the sub-agent with this ID.
+    /// The number of the subagent with this ID.
     pub(super) fn stream_of(&self, agent: &str) -> Option<usize> {
         self.streams.iter().position(|stream| stream.agent.as_ref().is_some_and(|known| known.id == agent))
     }
 
-    /// Notes the calls that have started sub-agents. `calls`: by the IDs of the agents.
+    /// Notes the calls that have started subagents. `calls`: the calls by the IDs of the subagents.
     pub(in crate::transcript) fn note_calls(&mut self, calls: &HashMap<String, String>) {
         for agent in self.streams.iter_mut().filter_map(|stream| stream.agent.as_mut()) {
             agent.call = agent.call.take().or_else(|| calls.get(&agent.id).cloned());
         }
     }
 
-    /// The number of a sub-agent whose lines are in the file of the session.
+    /// The number of a subagent whose lines are in the file of the session.
     pub(super) fn inline_agent(&mut self, id: &str) -> usize {
         self.stream_of(id)
             .unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
     }
 
-    /// The frame of the sub-agent of a file, with what it was told first.
+    /// The frame of the subagent of a file. `words`: what the subagent was told first.
     pub(super) fn agent_frame(&mut self, file: usize, words: &str) -> Handle {
         if let Some(frame) = self.streams[file].frame {
             return frame;
@@ -55,7 +55,7 @@ impl Session {
         frame
     }
 
-    /// A call has named the sub-agent that it has started.
+    /// A call has named the subagent that it has started.
     pub(super) fn started(&mut self, call: &str, id: &str, goes_on: bool) {
         let stream = self.stream_of(id).filter(|file| self.streams[*file].frame.is_none());
         let Some(known) = self.agents.get_mut(call) else { return };

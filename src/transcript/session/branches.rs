@@ -1,5 +1,5 @@
-//! Where the person has gone back: what was said after that place is no part of the conversation any more. It was paid for, so it stays in the
-//! tree, as invalidated turns.
+//! Where the person has gone back: what was said after that place is not a part of the conversation any more.
+//! It was paid for, so it stays in the tree, as invalidated turns.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,13 +8,14 @@ use crate::frame::Handle;
 use crate::text::fnv_of;
 use crate::tree::Command;
 
-/// The turns as a tree, and in which one each line was said. Turns have numbers from 1; 0 stands for what was before the first one.
+/// The turns as a tree, and the turn in which each line was said. Turns have numbers from 1; 0 stands for
+/// what was before the first turn.
 #[derive(Default)]
 pub(super) struct Branches {
     turns: Vec<Turn>,
-    /// For the name of each line the number of its turn.
+    /// For the name of each line, the number of its turn.
     lines: HashMap<u64, usize>,
-    /// The turn behind which the conversation goes on.
+    /// The turn after which the conversation continues.
     current: usize,
 }
 
@@ -25,7 +26,7 @@ struct Turn {
 }
 
 impl Branches {
-    /// A turn has begun, behind the one behind which the conversation goes on.
+    /// A turn has begun, after the turn after which the conversation continues.
     pub(super) fn begun(&mut self, frame: Handle) {
         self.turns.push(Turn { frame, before: self.current });
         self.current = self.turns.len();
@@ -36,7 +37,7 @@ impl Branches {
         turn.checked_sub(1).and_then(|place| self.turns.get(place)).map_or(0, |turn| turn.before)
     }
 
-    /// The frames of the turns that are no part of the conversation.
+    /// The frames of the turns that are not a part of the conversation.
     fn left(&self) -> Vec<Handle> {
         let way = std::iter::successors(Some(self.current), |turn| Some(self.before(*turn)).filter(|_| *turn > 0));
         let living: HashSet<usize> = way.collect();
@@ -74,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Invalidates the turns that are no part of the conversation.
+    /// Invalidates the turns that are not a part of the conversation.
     pub(super) fn leave_branches(&mut self) {
         for turn in self.branches.left() {
             let reason = "The person went back to before it.".to_owned();

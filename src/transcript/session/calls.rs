@@ -1,4 +1,5 @@
-//! What the calls of tools do to the tree: sub-agents that begin, entries of to-do lists, files, frames of the stack's own tools.
+//! What the calls of tools do to the tree: subagents that begin, entries of to-do lists, files, frames of the
+//! stack's own tools.
 
 use serde_json::{Value as Json, json};
 
@@ -49,7 +50,7 @@ impl Session {
             .insert(id.to_owned(), OpenCall { name: name.to_owned(), arguments, time, frame: place });
     }
 
-    /// The sub-agent that a call lets go on, and its frame, which goes on.
+    /// The subagent that a call resumes, and its frame. The frame resumes too.
     fn resumed(&mut self, name: &str, arguments: &Json) -> Option<(usize, Handle)> {
         called::started(name, arguments)?;
         let keys = ["resume", "task_id", "session_id", "agent_id"];
@@ -81,7 +82,7 @@ impl Session {
                 entry
             }
         };
-        // What was not begun is begun before it ends.
+        // An entry that was not begun is begun before it ends.
         for status in [FrameStatus::InProgress, wanted] {
             let from = self.tree.node(entry).status();
             let is_between = status == FrameStatus::InProgress && wanted != status;
@@ -99,7 +100,7 @@ impl Session {
         }
     }
 
-    /// A frame that is no work.
+    /// Adds a frame that is a record and not work.
     pub(super) fn record(
         &mut self,
         id: String,
@@ -160,7 +161,8 @@ impl Session {
         }
     }
 
-    /// What a call of the stack's own tools has done. `answer`: the tool's, which names the frame that has begun: `f3 (Cart) has begun`.
+    /// What a call of the stack's own tools has done. `answer`: the answer of the tool. It names the frame
+    /// that has begun: `f3 (Cart) has begun`.
     pub(super) fn follow_own(&mut self, file: usize, call: &OpenCall, answer: &str) {
         let names = ToolNames::default();
         let role = CallNames::new(&names, SERVER).role("", &call.name);
@@ -207,7 +209,7 @@ impl Session {
     }
 }
 
-/// The frame that has begun, with its title, by the answer of a tool of the stack.
+/// The frame that has begun, with its title, from the answer of a tool of the stack.
 fn begun(answer: &str) -> Option<(String, String)> {
     let (named, _) = answer.split_once(") has begun")?;
     let start = named.rfind('\n').map_or(0, |end| end + 1);

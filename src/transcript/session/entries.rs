@@ -1,4 +1,4 @@
-//! What was said, as the logs of frames have it: collected only if somebody asks for it.
+//! What was said, in the form that the logs of frames have. It is collected only if the caller asks for it.
 
 use serde_json::Value as Json;
 
@@ -6,7 +6,7 @@ use super::{Entries, Session};
 use crate::frame::Handle;
 
 impl Session {
-    /// The entries since the last call, each with its frame, as the logs of frames have them.
+    /// The entries since the last call, each with its frame, in the form that the logs of frames have.
     pub fn take_entries(&mut self) -> Vec<(Handle, Json)> {
         self.entries.as_mut().map(|entries| std::mem::take(&mut entries.found)).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Puts what was said before there was a frame into this one.
+    /// Puts what was said before there was a frame into this frame.
     pub(super) fn keep_early(&mut self, frame: Handle) {
         let early = self.entries.as_mut().map(|entries| std::mem::take(&mut entries.early)).unwrap_or_default();
         early.into_iter().for_each(|entry| self.keep_entry(frame, entry));

@@ -1,4 +1,4 @@
-//! What answers have used: each once, with its last numbers.
+//! What answers have used: each answer once, with its last numbers.
 
 use super::{Request, Session};
 use crate::text::fnv_of;
