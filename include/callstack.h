@@ -215,6 +215,10 @@ typedef struct {
      */
     CallstackView changing;
     /**
+     * An upper bound of the number of tokens of `xml`, and of `stable` and `changing` together.
+     */
+    size_t tokens;
+    /**
      * What the texts belong to; NULL for an empty context.
      */
     const void *owner;

@@ -48,7 +48,7 @@ fn layouts() -> Vec<Layout> {
     vec![
         layout!(CallstackText { data, len }),
         layout!(CallstackView { data, len }),
-        layout!(CallstackContext { xml, stable, changing, owner }),
+        layout!(CallstackContext { xml, stable, changing, tokens, owner }),
     ]
 }
 

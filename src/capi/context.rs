@@ -28,6 +28,8 @@ pub struct CallstackContext {
     pub stable: CallstackView,
     /// The volatile part. It belongs after the newest message.
     pub changing: CallstackView,
+    /// An upper bound of the number of tokens of `xml`, and of `stable` and `changing` together.
+    pub tokens: usize,
     /// What the texts belong to; NULL for an empty context.
     pub owner: *const c_void,
 }
@@ -37,6 +39,7 @@ impl CallstackContext {
         xml: CallstackView::NONE,
         stable: CallstackView::NONE,
         changing: CallstackView::NONE,
+        tokens: 0,
         owner: ptr::null(),
     };
 }
@@ -45,7 +48,7 @@ impl From<Arc<Context>> for CallstackContext {
     fn from(context: Arc<Context>) -> Self {
         let view = |text: &str| CallstackView::of(text);
         let (xml, stable, changing) = (view(&context.xml), view(&context.stable), view(&context.volatile));
-        Self { xml, stable, changing, owner: Arc::into_raw(context).cast() }
+        Self { xml, stable, changing, tokens: context.tokens, owner: Arc::into_raw(context).cast() }
     }
 }
 

@@ -29,7 +29,9 @@ pub fn types(api: &Api) -> String {
             }
             shape => {
                 comment(&mut text, &(meaning + &choices(&shape)), "");
-                let _ = writeln!(text, "export type {name} = {}", writer.shape(&shape, ""));
+                let written = writer.shape(&shape, "");
+                let space = if written.starts_with('\n') { "" } else { " " };
+                let _ = writeln!(text, "export type {name} ={space}{written}");
             }
         }
     }

@@ -1,8 +1,6 @@
 // The context of a frame.
 
-import { readJson } from "./json.js"
-import { Native } from "./native.js"
-import type { Report } from "./types.js"
+import { type ContextParts, Native } from "./native.js"
 
 /**
  * The context of a frame: what its agent should see before the next model call. Use either `xml`, or `stable` and
@@ -18,32 +16,21 @@ export class Context {
   readonly stable: string
   /** The part that changes often. Put it after the newest message. */
   readonly volatile: string
-  readonly #json: string
-  #report: Report | undefined
+  /** An upper bound of the tokens of `xml`, and of `stable` and `volatile` together. */
+  readonly tokens: number
 
   /** @internal */
-  constructor(xml: string, stable: string, volatile: string, json: string) {
+  constructor({ xml, stable, volatile, tokens }: ContextParts) {
     this.xml = xml
     this.stable = stable
     this.volatile = volatile
-    this.#json = json
-  }
-
-  /** Which frames and chunks were considered, and how much of each is shown. Parsed on first access. */
-  get report(): Report {
-    this.#report ??= readJson<Report>(this.#json)
-    return this.#report
-  }
-
-  /** An upper bound of the tokens of `xml`, and of `stable` and `volatile` together. */
-  get tokens(): number {
-    return this.report.tokens
+    this.tokens = tokens
   }
 }
 
 /**
- * Returns what of a volatile part has changed, for a conversation that keeps what it was told: a whole newer part would leave the
- * older one beside it. Empty if there is nothing to tell; `now` itself if that is not longer.
+ * Returns what has changed in a volatile part, for a conversation that keeps what it was told: a whole new part would leave the
+ * older one beside it. Empty if nothing has changed; `now` itself if that is not longer.
  *
  * @param before - The volatile part that the conversation was told last.
  * @param now - The newest one.

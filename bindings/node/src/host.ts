@@ -2,7 +2,7 @@
 // and polls the engine when something is due. What a host has to do itself is in `HostActions`.
 
 import type { Stack } from "./stack.js"
-import type { Effect, Handle, HostEvent, HostSettings, SessionContext, SessionMessage } from "./types.js"
+import type { Effect, Handle, HostEvent, HostSettings, Context, SessionMessage } from "./generated/types.js"
 
 /** The level of a line in a host's log. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
@@ -118,7 +118,7 @@ export class Host {
   }
 
   /** Returns the present context of a session; undefined if it has none. */
-  context(sessionID: string): SessionContext | undefined {
+  context(sessionID: string): Context | undefined {
     if (this.#isClosed) return undefined
     this.stack.refresh()
     const context = this.stack.sessionContext(sessionID)

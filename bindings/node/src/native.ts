@@ -2,192 +2,58 @@
 
 import koffi, { type LibraryHandle } from "koffi"
 import { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
+import { ABI, SIGNATURES, type Signature } from "./generated/signatures.js"
 import { readJson } from "./json.js"
 import { findLibrary } from "./library.js"
 
-/** The version of the C interface that this package needs (`CALLSTACK_ABI`). */
-const ABI = 1
-
-/**
- * The parameters of each function between the stack and the error, one letter each:
- *
- * - `t`: a text; `t?`: a text that may be NULL
- * - `n`: a number
- * - `o`: an output that receives a text
- * - `v`: an output that receives a value: a flag, a time, or the address of a new stack
- * - `N` at the beginning: the function takes no stack
- *
- * The types of all calls follow from these letters. A test compares the letters with the C header.
- */
-export const SIGNATURES = {
-  open: "Ntt?v",
-  in_memory: "Nt?v",
-  from_state: "Ntt?v",
-  rebuild: "Nttt?v",
-  flush: "",
-  refresh: "v",
-  compact_history: "to",
-  prune_logs: "to",
-  poll: "o",
-  deadline: "v",
-  info: "o",
-  push: "to",
-  plan: "to",
-  plan_children: "tto",
-  ensure: "tt?t?o",
-  identify: "ttt?t?",
-  edit: "tt",
-  activate: "t",
-  begin: "t",
-  replace_id: "tt",
-  set_status: "tnt?t?",
-  pop: "tntt?o",
-  pop_and_begin: "tntt?t?o",
-  complete: "ttt?t?o",
-  block: "ttt?t?o",
-  answer: "tt",
-  stop: "t?to",
-  retry: "tt?o",
-  hold: "tnt?t?o",
-  renew: "tno",
-  release: "t",
-  finish: "tto",
-  as_actor: "tv",
-  work_left: "t?o",
-  resumption: "t?o",
-  standing: "to",
-  note_interruptions: "o",
-  deliver: "t",
-  forget: "t",
-  summarize: "ttt?",
-  invalidate: "tto",
-  reopen: "tto",
-  undo: "o",
-  set_limits: "tt",
-  record_cost: "tt",
-  allowance: "to",
-  overspent: "to",
-  add_artifact: "ttv",
-  add_decision: "tt",
-  record_usage: "tt",
-  set_active: "t",
-  import: "to",
-  resolve: "to",
-  active: "o",
-  frame: "to",
-  frames: "to",
-  usage: "to",
-  state: "o",
-  export_files: "t",
-  outline: "t?o",
-  context: "tt?oooo",
-  context_changes: "Ntto",
-  clear_cache: "t?",
-  settings: "Noo",
-  fold: "Nttt?oo",
-  allocate_chunk: "tt",
-  write_chunk: "ttt",
-  free_chunk: "tt",
-  chunks: "to",
-  update_registers: "tt",
-  memory_tools: "Nto",
-  start_run: "to",
-  advance_run: "to",
-  runs: "o",
-  run_status: "to",
-  run_reply: "tt",
-  run_tell: "tt",
-  run_answer: "tttn",
-  configure: "t?o",
-  event: "to",
-  offered_tools: "o",
-  tools: "No",
-  named_tools: "Nt?o",
-  tool: "ttto",
-  place: "to",
-  session_context: "too",
-  append_log: "tt",
-  read_log: "tt?o",
-  set_log_path: "tt",
-  history: "t?o",
-  export_history: "o",
-} as const
-
 /** The functions of the library that was built with PostgreSQL. */
-export const POSTGRES_SIGNATURES = {
-  open_url: "Ntt?v",
-} as const
+const POSTGRES_SIGNATURES = {
+  open_url: { stack: false, inputs: 2, outputs: 1 },
+} as const satisfies Record<string, Signature>
 
-const ALL_SIGNATURES = { ...SIGNATURES, ...POSTGRES_SIGNATURES } as const
-
-type Signatures = typeof ALL_SIGNATURES
+const ALL_SIGNATURES: Readonly<Record<Name, Signature>> = { ...SIGNATURES, ...POSTGRES_SIGNATURES }
 
 /** A function of the C interface, without its prefix. */
-export type Name = keyof Signatures
+export type Name = keyof typeof SIGNATURES | keyof typeof POSTGRES_SIGNATURES
 
-/** A text or a number for the library; undefined is passed as NULL. */
-type Argument = string | number | undefined
+/** A text for the library; undefined is an absent one. */
+export type Input = string | undefined
 
 /** The address of a stack. */
 export type Address = bigint
 
-/** The inputs that letters stand for, as a tuple. */
-type InputsOf<Letters extends string> = Letters extends `t?${infer Rest}`
-  ? [string | undefined, ...InputsOf<Rest>]
-  : Letters extends `t${infer Rest}`
-    ? [string, ...InputsOf<Rest>]
-    : Letters extends `n${infer Rest}`
-      ? [number, ...InputsOf<Rest>]
-      : Letters extends `${string}${infer Rest}`
-        ? InputsOf<Rest>
-        : []
-
-/** The letters of the outputs. */
-type OutputsOf<Letters extends string> = Letters extends `${infer First}${infer Rest}`
-  ? `${First extends "o" | "v" ? First : ""}${OutputsOf<Rest>}`
-  : ""
-
-/** The inputs of each function. */
-export type Inputs = { [N in Name]: InputsOf<Signatures[N]> }
-
-/** The stack of each function; undefined for a function that takes none. */
-type Stacks = { [N in Name]: Signatures[N] extends `N${string}` ? undefined : Address }
-
-/** The functions with exactly these outputs. */
-type NameWith<Outputs extends string> = { [N in Name]: OutputsOf<Signatures[N]> extends Outputs ? N : never }[Name]
-
-/** A function without outputs. */
-export type RunName = NameWith<"">
-/** A function that answers one text. */
-export type TextName = NameWith<"o">
-/** A function that takes a stack and answers one text. */
-export type StackTextName = { [N in TextName]: Stacks[N] extends Address ? N : never }[TextName]
-/** A function that answers one value. */
-export type ValueName = NameWith<"v">
+/** The texts of a context, and its size. */
+export interface ContextParts {
+  xml: string
+  stable: string
+  volatile: string
+  tokens: number
+}
 
 type Foreign = (...values: unknown[]) => number
 type ErrorText = (error: bigint) => string
 
-/** A function of the library, with the letters of its inputs: `t` and `n`. */
-interface Declared {
-  readonly call: Foreign
-  readonly inputs: string
-}
+/** The size of the outputs of a call, in words of 8 bytes: two texts of two words, or a context of eight. */
+const OUTPUT_WORDS = 8
+const TEXT_WORDS = 2
+/** Where in a context its size in tokens is, and the owner of the texts. */
+const TOKENS = 6
+const OWNER = 7
 
-/** The largest number of outputs of a function. */
-const OUTPUTS = 4
-/** The size of an output, in words of 8 bytes: the size of a CallstackText. */
-const OUTPUT_WORDS = 2
+/** A text as the library takes it, by value. */
+const VIEW = koffi.struct({ data: "const char *", len: "size_t" })
+const ABSENT = { data: null, len: 0 }
 
 /** The library, loaded once in each thread. */
 export class Native {
   static #loaded: Native | undefined
 
   // koffi's objects must not be collected: their finalizers make calls that Bun 1.3 forbids there, and Bun crashes.
-  static readonly #kept: unknown[] = []
+  static readonly #kept: unknown[] = [VIEW]
 
-  readonly #functions: ReadonlyMap<Name, Declared>
+  readonly #functions: ReadonlyMap<Name, Foreign>
   readonly #freeText: Foreign
+  readonly #freeContext: Foreign
   readonly #close: Foreign
   readonly #errorName: ErrorText
   readonly #errorMessage: ErrorText
@@ -195,9 +61,9 @@ export class Native {
   readonly #freeError: Foreign
 
   // The memory that the library writes to. Calls in one thread do not overlap, so all calls share it.
-  readonly #words = new BigUint64Array(OUTPUTS * OUTPUT_WORDS + 1)
-  readonly #outputs = Array.from({ length: OUTPUTS }, (_, index) => this.#words.subarray(index * OUTPUT_WORDS))
-  readonly #error = this.#words.subarray(OUTPUTS * OUTPUT_WORDS)
+  readonly #words = new BigUint64Array(OUTPUT_WORDS + 1)
+  readonly #outputs = [this.#words, this.#words.subarray(TEXT_WORDS)]
+  readonly #error = this.#words.subarray(OUTPUT_WORDS)
 
   /** Returns the library. The first call finds and loads it. Throws a {@link CallstackError} with code `library`. */
   static get(): Native {
@@ -225,6 +91,7 @@ export class Native {
     }
     this.#functions = functions
     this.#freeText = library.func("void callstack_text_free(void *text)")
+    this.#freeContext = library.func("void callstack_context_free(void *context)")
     this.#close = library.func("int32_t callstack_close(void *stack, void *error)")
     this.#errorName = library.func("const char *callstack_error_name(void *error)")
     this.#errorMessage = library.func("const char *callstack_error_message(void *error)")
@@ -237,49 +104,53 @@ export class Native {
     return this.#functions.has(name)
   }
 
-  /** Calls a function that answers nothing. */
-  run<N extends RunName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): void {
-    this.#call(name, stack, inputs, 0)
+  /** Calls a function that returns nothing. `stack` is undefined for a function that takes none. */
+  run(name: Name, stack: Address | undefined, ...inputs: Input[]): void {
+    this.#call(name, stack, inputs)
   }
 
-  /** Calls a function that answers a text. */
-  text<N extends TextName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): string {
-    this.#call(name, stack, inputs, 1)
+  /** Calls a function that returns a text. */
+  text(name: Name, stack: Address | undefined, ...inputs: Input[]): string {
+    this.#call(name, stack, inputs)
     return this.#take(0)
   }
 
-  /** Calls a function that answers two texts. */
-  twoTexts<N extends NameWith<"oo">>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): [string, string] {
-    this.#call(name, stack, inputs, 2)
+  /** Calls a function that returns two texts. */
+  twoTexts(name: Name, ...inputs: Input[]): [string, string] {
+    this.#call(name, undefined, inputs)
     return [this.#take(0), this.#take(1)]
   }
 
-  /** Calls a function that answers two texts, or nothing. */
-  maybeTwoTexts<N extends NameWith<"oo">>(
-    name: N,
-    stack: Stacks[N],
-    ...inputs: Inputs[N]
-  ): [string, string] | undefined {
-    this.#call(name, stack, inputs, 2)
-    return this.#word(0) === 0n ? undefined : [this.#take(0), this.#take(1)]
-  }
-
-  /** Calls a function that answers four texts. */
-  fourTexts<N extends NameWith<"oooo">>(
-    name: N,
-    stack: Stacks[N],
-    ...inputs: Inputs[N]
-  ): [string, string, string, string] {
-    this.#call(name, stack, inputs, 4)
-    return [this.#take(0), this.#take(1), this.#take(2), this.#take(3)]
-  }
-
-  /** Calls a function that answers a value: a flag (0 or 1), a time, or the address of a new stack. */
-  value<N extends ValueName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): bigint {
+  /** Calls a function that returns a value: a flag (0 or 1), a time, or the address of a new stack. */
+  value(name: Name, stack: Address | undefined, ...inputs: Input[]): bigint {
     // A flag is shorter than a word: the library does not write the other bytes.
     this.#words[0] = 0n
-    this.#call(name, stack, inputs, 1)
+    this.#call(name, stack, inputs)
     return this.#word(0)
+  }
+
+  /** Calls a function that returns a context, or none. */
+  context(name: Name, stack: Address, ...inputs: Input[]): ContextParts | undefined {
+    this.#call(name, stack, inputs)
+    if (this.#word(OWNER) === 0n) return undefined
+    try {
+      const tokens = Number(this.#word(TOKENS))
+      return { xml: this.#read(0), stable: this.#read(1), volatile: this.#read(2), tokens }
+    } finally {
+      this.#freeContext(this.#words)
+    }
+  }
+
+  /** Makes a context and returns its report. */
+  contextReport(stack: Address, ...inputs: Input[]): string {
+    this.#call("context", stack, inputs)
+    const context = this.#words.slice(0, OUTPUT_WORDS)
+    try {
+      this.#check(this.#function("context_report")(context, this.#outputs[0], this.#error))
+      return this.#take(0)
+    } finally {
+      this.#freeContext(context)
+    }
   }
 
   /** Flushes and frees a stack. The stack is freed even if the flush fails. */
@@ -288,19 +159,23 @@ export class Native {
     this.#check(this.#close(this.#outputs[0], this.#error))
   }
 
-  #call(name: Name, stack: Address | undefined, values: readonly Argument[], outputs: number): void {
+  #function(name: Name): Foreign {
     const declared = this.#functions.get(name)
     if (declared === undefined) throw new TypeError(`the library has no function ${name}`)
-    const { call, inputs } = declared
-    const passed: unknown[] = stack === undefined ? [] : [stack]
-    for (let index = 0; index < inputs.length; index++) {
-      const value = values[index]
-      if (inputs[index] === "n") passed.push(value)
-      else if (value === undefined || value === null) passed.push(null, 0)
-      else if (typeof value === "string") passed.push(value, Buffer.byteLength(value))
+    return declared
+  }
+
+  #call(name: Name, stack: Address | undefined, inputs: readonly Input[]): void {
+    const call = this.#function(name)
+    const signature = ALL_SIGNATURES[name]
+    const passed: unknown[] = signature.stack ? [stack ?? null] : []
+    for (let index = 0; index < signature.inputs; index++) {
+      const value = inputs[index]
+      if (value === undefined || value === null) passed.push(ABSENT)
+      else if (typeof value === "string") passed.push({ data: value, len: Buffer.byteLength(value) })
       else throw new TypeError(`${name}: expected a string, got ${typeof value} ${String(value)}`)
     }
-    for (let index = 0; index < outputs; index++) passed.push(this.#outputs[index])
+    for (let index = 0; index < signature.outputs; index++) passed.push(this.#outputs[index])
     passed.push(this.#error)
     this.#check(call(...passed))
   }
@@ -310,11 +185,16 @@ export class Native {
     return this.#words[index] ?? 0n
   }
 
-  /** Reads the text of an output and frees it. */
+  /** Reads a text of the outputs. */
+  #read(output: number): string {
+    const place = output * TEXT_WORDS
+    return koffi.decode.string(this.#word(place), this.#word(place + 1))
+  }
+
+  /** Reads a text of the outputs and frees it. */
   #take(output: number): string {
-    const place = output * OUTPUT_WORDS
     try {
-      return koffi.decode.string(this.#word(place), this.#word(place + 1))
+      return this.#read(output)
     } finally {
       this.#freeText(this.#outputs[output])
     }
@@ -322,8 +202,7 @@ export class Native {
 
   #check(code: number): void {
     if (code === 0) return
-    const error = this.#word(OUTPUTS * OUTPUT_WORDS)
-    // A test checks that ErrorCode has every name of the header.
+    const error = this.#word(OUTPUT_WORDS)
     const name = this.#errorName(error) as ErrorCode
     const message = this.#errorMessage(error)
     const details = readJson<ErrorDetails>(this.#errorDetails(error))
@@ -353,15 +232,12 @@ function exports(library: LibraryHandle, name: Name): boolean {
   }
 }
 
-function declare(library: LibraryHandle, name: Name): Declared {
-  const letters = ALL_SIGNATURES[name]
-  const types: string[] = letters.startsWith("N") ? [] : ["void *"]
-  for (const letter of letters) {
-    if (letter === "t") types.push("const char *", "size_t")
-    else if (letter === "n") types.push("int32_t")
-    else if (letter === "o" || letter === "v") types.push("void *")
-  }
-  types.push("void *")
-  const call: Foreign = library.func(`callstack_${name}`, "int32_t", types)
-  return { call, inputs: letters.replaceAll(/[^tn]/g, "") }
+function declare(library: LibraryHandle, name: Name): Foreign {
+  const { stack, inputs, outputs } = ALL_SIGNATURES[name]
+  const pointers = Array.from({ length: outputs + 1 }, () => "void *")
+  return library.func(`callstack_${name}`, "int32_t", [
+    ...(stack ? ["void *"] : []),
+    ...Array.from({ length: inputs }, () => VIEW),
+    ...pointers,
+  ])
 }

@@ -67,7 +67,7 @@ export interface AutonomySettings {
 }
 
 /**
- * What becomes of a frame of a plan.
+ * What happens to a frame of a plan.
  *
  * `"added"`: It is new.
  *
@@ -75,9 +75,9 @@ export interface AutonomySettings {
  *
  * `"planned"`: It is planned: it waits no longer, or is open again.
  *
- * `"waiting"`: It waits for somebody, or for a time.
+ * `"waiting"`: It waits for a person, or for a time.
  *
- * `"begun"`: Somebody has begun it elsewhere.
+ * `"begun"`: It was begun elsewhere.
  *
  * `"finished"`: It is completed, or has failed, with what the file says.
  *
@@ -362,7 +362,7 @@ export type DetailLevel = "omitted" | "stub" | "compact" | "standard" | "full" |
 export type Durability = "normal" | "full"
 
 /** An operation for the host to perform. */
-export type Effect = 
+export type Effect =
   /** Write a line to the host's log. */
   | {
     kind: "log"
@@ -481,7 +481,7 @@ export interface EventQuery {
 }
 
 /** A change of a file by a tool. */
-export type FileChange = 
+export type FileChange =
   /** The file was created or changed. */
   | {
     kind: "written"
@@ -504,7 +504,7 @@ export type FileChange =
   }
 
 /** How the work on a frame ends for its holder. */
-export type Finish = 
+export type Finish =
   /** The frame is completed. If frames were planned below it, it is put back until they are done. */
   | {
     end: "done"
@@ -581,7 +581,7 @@ export interface FoldReport {
    * stretch is not listed.
    */
   stretches: FoldedStretch[]
-  /** The turns that are folded, those together that were folded at once. */
+  /** The turns that are folded. Turns that were folded at once are one element. */
   turns: FoldedTurns[]
 }
 
@@ -589,7 +589,7 @@ export interface FoldReport {
 export interface FoldSettings {
   /**
    * How an agent reads all of a finished frame; `{frame} stands for its handle. Default (`null`): a call of
-   * the tool that shows a frame. An empty text: nothing is said.
+   * the tool that shows a frame. With an empty text, nothing is said.
    */
   pointer?: string | null | undefined
   /**
@@ -598,7 +598,7 @@ export interface FoldSettings {
    */
   server?: string | undefined
   /**
-   * The host's names of the tools, where they are neither the library's own nor those of the MCP server.
+   * The host's names of the tools, if they are neither the library's own names nor those of the MCP server.
    */
   tools?: unknown | undefined
   /** Also fold the turns of a conversation before its first frame. Default (`null`): no. */
@@ -606,11 +606,11 @@ export interface FoldSettings {
 }
 
 /**
- * How a frame has ended whose stretch is folded.
+ * How a frame ended whose stretch is folded.
  *
  * `"completed"`: With results.
  *
- * `"failed"`: Without what it was to reach.
+ * `"failed"`: Without the results that it was to reach.
  *
  * `"blocked"`: It waits for an answer, and another frame has begun since.
  *
@@ -1199,7 +1199,7 @@ export type HolderKind = "host" | "worker" | "conversation" | "person"
  *
  * Events may arrive more than once and in any order.
  */
-export type HostEvent = 
+export type HostEvent =
   /** A session was created, or the host describes it because `DescribeSession` asked for it. */
   | {
     kind: "sessionCreated"
@@ -1708,7 +1708,7 @@ export interface NewRun {
 }
 
 /** The next thing that a run needs from its host. */
-export type Next = 
+export type Next =
   /** Ask a model with this prompt, and record its reply with `Run::reply`. */
   | Prompt & {
     next: "ask"
@@ -1814,7 +1814,7 @@ export interface Placeholder {
 
 /** The change of a frame of a plan. */
 export interface PlanChange {
-  /** What becomes of it. */
+  /** What happens to it. */
   becomes: Becomes
   /** What the file has changed. */
   fields: PlanField[]
@@ -1822,15 +1822,15 @@ export interface PlanChange {
   frame: Handle
   /** Its ID in the plan. */
   id: string
-  /** Its title in the file; of a removed one its title here. */
+  /** Its title in the file; for a removed frame, its title here. */
   title: string
 }
 
-/** A part of a frame of which file and stack say different things. Both stay as they are. */
+/** A part of a frame about which the file and the stack say different things. Both stay as they are. */
 export interface PlanConflict {
   /** What can be done. */
   advice: string
-  /** What they do not agree about. */
+  /** The field about which they do not agree. */
   field: PlanField
   /** What the file says. */
   file: string
@@ -1867,7 +1867,7 @@ export interface PlanConflict {
  *
  * `"status"`: The status.
  *
- * `"order"`: The order of the frames below it; of an entry at the top, also that of the top.
+ * `"order"`: The order of the frames below it; for an entry at the top, also the order of the top.
  */
 export type PlanField = "title" | "criteria" | "task" | "priority" | "labels" | "assignee" | "dependsOn" | "parent" | "results" | "status" | "order"
 
@@ -1943,9 +1943,9 @@ export interface Prompt {
    * not a separate message, because not every model accepts a user message after tool messages.
    *
    * With `RunSettings::shared_results`, the text of the first message begins with the element
-   * `<stack-context>` if the frame is not the root: the criteria of the frames above it, and the results of
-   * the finished frames beside it and them. It stays the same while the frame works, unless somebody else
-   * changes these frames.
+   * `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame, and
+   * the results of the finished frames next to this frame and next to those above it. It stays the same while
+   * the frame works, unless another actor changes these frames.
    *
    * No other text makes such a section: `<memory>` and `</memory>` in a message, a chunk or a register are
    * `&lt;memory>` and `&lt;/memory>`.
@@ -2045,7 +2045,7 @@ export interface Registers {
 export type Relation = "all" | "roots" | "ready" | "interrupted" | "ancestors" | "children" | "siblings" | "subtree"
 
 /** How a frame is let go. */
-export type Release = 
+export type Release =
   /** The holder has ended its work, or does not continue it. */
   | {
     how: "ended"
@@ -2186,7 +2186,7 @@ export interface RunAnswer {
 }
 
 /** One message of a conversation with a model. */
-export type RunMessage = 
+export type RunMessage =
   /** A prompt to the model. */
   | {
     role: "user"
@@ -2714,7 +2714,7 @@ export interface StackState {
 }
 
 /** How a frame stands for its holder: see `standing`. */
-export type Standing = 
+export type Standing =
   /** The holder works on it. */
   | {
     kind: "held"
@@ -2861,7 +2861,7 @@ export type ToolGroup = "frames" | "planning" | "context" | "compaction" | "suba
  * string replaces a whole name, null means that the host has no such tool. `"none"`: texts mention no tools.
  * Names have 1 to 64 characters and no control characters.
  */
-export type ToolNames = 
+export type ToolNames =
   | "none"
   | {
     /** Default `stack_frame_activate`. Null: the host has no such tool. */
@@ -2958,14 +2958,14 @@ export interface TreeBefore {
 }
 
 /**
- * When the turns of a conversation without frames, or before the first one, are folded. A turn runs from the
- * person's words to the agent's last answer before the next ones.
+ * When the turns of a conversation without frames, or before the first frame, are folded. A turn runs from
+ * the person's words to the agent's last answer before the next words.
  */
 export interface TurnSettings {
   /**
-   * In tokens, estimated by `Approx` from samples: when the person writes, and the turns that are finished
-   * and not folded have more than this together, they are all folded. 40,000 to 60,000 cost least in windows
-   * of 200,000 tokens; see `docs/fold.md`.
+   * In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
+   * and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
+   * windows of 200,000 tokens; see `docs/fold.md`.
    */
   floor: number
   /** How an agent reads what was folded. Default: nothing is said. */
@@ -2997,7 +2997,7 @@ export interface VisibleChunk {
  *
  * `"responses"`: A request of OpenAI's Responses.
  *
- * `"chat"`: A request of OpenAI's Chat Completions, which many providers speak.
+ * `"chat"`: A request of OpenAI's Chat Completions, which many providers accept.
  *
  * `"gemini"`: A request of Gemini's `generateContent`.
  *
