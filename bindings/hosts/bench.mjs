@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// What a job costs in real coding agents: in one conversation, on the stack, and on the stack with each request folded, also if a pop and
-// the next push are in one message. Writes the tables into docs/fold.md and the README, between their two comments.
+// The costs of a job in real coding agents: in one conversation, on the stack, and on the stack with each
+// request folded, also if a pop and the next push are in one message. Writes the tables into docs/fold.md and
+// the README, between their two comments.
 //
 //   node bench.mjs [HOST…]    CALLSTACK is the program
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// A session that is longer than its window, in Claude Code and Codex: 40 sub-tasks, each of which ends with a fact that stands nowhere
-// else. In one conversation, which the agent compacts by itself at 200,000 tokens with a scripted summary of 6,000 that has none of the
-// facts, and under `callstack run`. Writes the table into docs/fold.md, between its two comments.
+// A session that is longer than its window, in Claude Code and Codex: 40 sub-tasks. Each sub-task ends with
+// a fact that is written nowhere else. It runs in one conversation and under `callstack run`. The agent
+// compacts the one conversation automatically at 200,000 tokens, with a scripted summary of 6,000 that has
+// none of the facts. Writes the table into docs/fold.md, between its two comments.
 //
 //   node facts.mjs [HOST…]    CALLSTACK is the program
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// What a job costs in Claude Code when subagents do its parts: in one conversation, with its own tool alone, and with frames that
-// are handed over under `callstack run`. Writes the table into docs/mcp.md, between its two comments.
+// The costs of a job in Claude Code when subagents do its parts: in one conversation, with its own tool
+// alone, and with frames that are handed over under `callstack run`. Writes the table into docs/mcp.md,
+// between its two comments.
 //
 //   node handover.mjs    CALLSTACK is the program
 
@@ -17,14 +18,14 @@ const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
 const host = hosts.claude
 
-/** What the agent does that starts the subagents, one answer after the other. */
+/** The answers of the agent that starts the subagents, one after the other. */
 function lead(isHandedOver, areas) {
   const numbers = Array.from({ length: areas }, (_, area) => area)
   const start = (area) => {
     const prompt = isHandedOver
       ? `Your task on the call stack is frame f${area + 2} (Area ${area}).`
       : `Read the module ${area}: all parts in data/${area}-*.txt. Its figures must be known. Answer with them.`
-    // The kind that the answer of the hand-over names.
+    // The type of subagent that the answer of the hand-over names.
     const kind = isHandedOver ? "callstack-run:worker" : "general-purpose"
     const args = { description: `Area ${area}`, prompt, subagent_type: kind, run_in_background: false }
     return { calls: [{ name: "Agent", args }] }

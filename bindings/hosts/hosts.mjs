@@ -1,5 +1,5 @@
-// Real coding agents, started headless against a base URL, with one MCP server and a home of their own. Nothing leaves loopback.
-// Install them beside this file or name the folder: NODE_MODULES=some/node_modules
+// Real coding agents, started headless against a base URL, with one MCP server and a home of their own.
+// Nothing leaves loopback. Install them next to this file or name the folder: NODE_MODULES=some/node_modules
 //   npm i @anthropic-ai/claude-code @openai/codex @google/gemini-cli @qwen-code/qwen-code @mariozechner/pi-coding-agent @github/copilot opencode-ai
 import { spawn } from "node:child_process"
 import fs from "node:fs"
@@ -13,7 +13,7 @@ const put = (file, value) => {
   fs.writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
 }
 
-/** The version of a package that is installed. */
+/** The version of an installed package. */
 const version = (name) => JSON.parse(fs.readFileSync(path.join(modules, name, "package.json"), "utf8")).version
 /** The scripted model, as OpenCode describes models. */
 const SCRIPTED = { name: "Scripted", tool_call: true, limit: { context: 200_000, output: 8192 } }
@@ -39,7 +39,7 @@ export const hosts = {
       ENABLE_TOOL_SEARCH: "false",
       ...(w.window ? { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(w.window) } : {}),
     }),
-    /** For a person at a terminal: what Claude Code asks at its first start is answered. */
+    /** For a person at a terminal: answers what Claude Code asks at its first start. */
     greet: (w) =>
       put(path.join(w.home, ".claude/.claude.json"), {
         hasCompletedOnboarding: true,
@@ -139,7 +139,7 @@ export const hosts = {
     wire: "anthropic",
     shell: "bash",
     input: (command) => ({ command }),
-    noMcp: true, // pi has extensions in place of MCP
+    noMcp: true, // pi has extensions instead of MCP
     extension: new URL("../pi", import.meta.url).pathname,
     setup: (w) =>
       put(path.join(w.home, ".pi/agent/models.json"), {
@@ -199,7 +199,7 @@ export const hosts = {
     noMcp: true, // its plugin is more than the server
     extension: new URL("../opencode/dist/index.js", import.meta.url).pathname,
     setup: (w) => {
-      // OpenCode installs nothing into folders of settings that have all their packages.
+      // OpenCode installs nothing into configuration folders that have all their packages.
       const manifest = { dependencies: { "@opencode-ai/plugin": version("opencode-ai") } }
       for (const folder of [path.join(w.project, ".opencode"), path.join(w.home, ".config/opencode")]) {
         put(path.join(folder, "package.json"), manifest)
@@ -256,11 +256,12 @@ export function prepare(name, w, files = {}, isSetUp = false) {
 }
 
 /**
- * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the
- * host's, and `without` options that are left out; `search` is the PATH, and `environment` are more variables; `isSetUp`: the home has
- * its files; `window` is the length of conversation, in tokens, that Codex, Claude Code and Copilot CLI take the model to have; `started` gets the
- * number of the process.
+ * Runs a host once and returns { code, out, ms, home, project }. `url` is the URL of the model, or of a proxy
+ * in front of it. `wrapper` is placed before its command. `allowed` are more tools that Claude Code may use.
+ * `given` are more arguments, `words` are the whole command instead of the host's, and `without` are options
+ * that are left out. `search` is the PATH, and `environment` are more variables. `isSetUp`: the home has its
+ * files. `window` is the length of conversation, in tokens, that Codex, Claude Code and Copilot CLI assume
+ * for the model. `started` gets the number of the process.
  */
 export async function run(
   name,
@@ -309,7 +310,7 @@ export async function run(
     try {
       process.kill(-child.pid, "SIGKILL")
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }, timeout)
   const code = await new Promise((ok) => child.on("close", ok))

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// One job in a real coding agent with a scripted model: sub-tasks of some steps, each of which reads a file of 3 KB. In one
-// conversation, on the stack by MCP, or on the stack with each request folded.
+// One job in a real coding agent with a scripted model: sub-tasks of some steps. Each step reads a file
+// of 3 KB. In one conversation, on the stack by MCP, or on the stack with each request folded.
 
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { hosts, run } from "./hosts.mjs"
 import { startModel } from "./model.mjs"
 
-/** How agents ask for the summary with which they replace a conversation that has become too long for their window. */
+/** How agents ask for the summary that replaces a conversation that has become too long for their window. */
 const ASKS_FOR_SUMMARY = /create a detailed summary|CONTEXT CHECKPOINT COMPACTION|handoff summary/i
 /** Length of such a summary, in characters: 6,000 tokens. */
 const SUMMARY_LENGTH = 24_000
@@ -36,15 +36,16 @@ export function filesOf(areas, steps) {
   return files
 }
 
-/** What is known when an area is read. */
+/** The results of an area after it was read. */
 export const resultsOf = (area, steps) =>
   `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
 
-/** A fact about an area, which stands in no file and is known when it is read. */
+/** A fact about an area that no file contains. It is known when the area is read. */
 const factOf = (area) => `The key of area ${area} is K${(area * 7919 + 104729).toString(36)}.`
 
 /**
- * What the model does, one answer after the other, whatever it is shown: folding must not change the work.
+ * The answers of the model, one after the other. They do not depend on what the model is shown, because
+ * folding must not change the work.
  *
  * @param mode - `"linear"`, `"stack"`, `"folded"` or `"run"`.
  */
@@ -82,7 +83,10 @@ function script(name, mode, { areas, steps, hasFacts, isTogether }) {
   return answers
 }
 
-/** Starts `callstack proxy` before a model: `{url, close()}`. `close` returns what the proxy has read of the answers. */
+/**
+ * Starts `callstack proxy` in front of a model: `{url, close()}`. `close` returns what the proxy has read of
+ * the answers.
+ */
 async function startProxy(program, upstream) {
   const child = spawn(program, ["proxy", "--json", "--upstream", upstream], { stdio: ["ignore", "pipe", "ignore"] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -95,7 +99,9 @@ async function startProxy(program, upstream) {
   return { url, close }
 }
 
-/** What two counts of the same requests differ in, by more than each request is rounded. */
+/**
+ * The differences between two counts of the same requests that are larger than the rounding of each request.
+ */
 function differences(bill, usage) {
   const pairs = { uncached: "uncachedTokens", read: "readTokens", write: "writtenTokens" }
   return Object.entries(pairs)
@@ -104,12 +110,14 @@ function differences(bill, usage) {
 }
 
 /**
- * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost, compactions}` in tokens of four
- * characters, as the provider of the host bills them, how often the host has compacted the conversation, and `facts`: how many of the facts
- * about the areas are in the last prompt. In the mode `"run"` it is on the stack by `callstack run`.
+ * Runs a job, and returns what its requests cost:
+ * `{requests, peak, total, read, write, uncached, cost, compactions}` in tokens of four characters, as the
+ * provider of the host bills them. It also returns how often the host has compacted the conversation, and
+ * `facts`: how many of the facts about the areas are in the last prompt. In the mode `"run"` the job is on
+ * the stack by `callstack run`.
  *
- * @param options - `hasFacts`: what is known of an area has a fact that stands nowhere else. `isTogether`: a pop and the next push are in one
- *   message. `window`: see `run`.
+ * @param options - `hasFacts`: the results of an area have a fact that is written nowhere else. `isTogether`:
+ *   a pop and the next push are in one message. `window`: see `run`.
  */
 export async function job(
   name,
@@ -129,7 +137,7 @@ export async function job(
       compactions += 1
       return { text: `<summary>${summary}</summary>` }
     }
-    if (!isWork) return { text: "{}" } // titles, classifiers and the like
+    if (!isWork) return { text: "{}" } // titles, classifiers and similar requests
     for (const result of request.news) {
       if (result.isError || /^MCP (tool|server)|tool error/.test(result.text)) problems.push(result.text.slice(0, 200))
     }
@@ -137,7 +145,7 @@ export async function job(
     last = request.raw.toString()
     return answers[done++] ?? { text: "Done." }
   })
-  // The extension of pi folds by itself.
+  // The extension of pi folds requests itself.
   const { noMcp, extension } = hosts[name]
   const proxy = mode === "folded" && !noMcp ? await startProxy(program, model.url) : undefined
   const files = filesOf(areas, steps)

@@ -1,6 +1,6 @@
 // The types of model.mjs, for tests in TypeScript.
 
-/** A part of a conversation, whatever the wire. */
+/** A part of a conversation, for any wire. */
 export interface Item {
   role: "user" | "assistant" | "system"
   kind: "text" | "call" | "result" | "reasoning"
@@ -19,7 +19,7 @@ export interface Request {
   items: Item[]
   /** The items that are results, with the name of their call. */
   results: Item[]
-  /** Those that no item of the assistant follows. */
+  /** The items that no item of the assistant follows. */
   news: Item[]
   /** The calls that have no result. */
   orphans: string[]
@@ -35,16 +35,16 @@ export interface Usage {
   uncached: number
 }
 
-/** What the model answers. Without an answer it says "ok". */
+/** The answer of the model. Without an answer it says "ok". */
 export interface Reply {
   text?: string
   reasoning?: string
   calls?: { name: string; args?: object; id?: string }[]
   /** Milliseconds before the answer. */
   wait?: number
-  /** The connection is cut after so many pieces of the answer. */
+  /** The connection is cut after this number of pieces of the answer. */
   cut?: number
-  /** An HTTP error in place of an answer. */
+  /** An HTTP error instead of an answer. */
   status?: number
   message?: string
 }

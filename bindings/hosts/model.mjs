@@ -8,12 +8,15 @@
 //   const model = await startModel((request) => request.results.length ? { text: "done" } : { calls: [{ name: "push", args: {} }] })
 //   model.url, model.requests, model.bill(), await model.close()
 //
-// The script gets one neutral request whatever the wire: { wire, session, system, tools, items, results, news, headers, body }.
+// The script gets the same neutral request for each wire: { wire, session, system, tools, items, results,
+// news, headers, body }.
 //   items     the conversation in order: { role: "user" | "assistant" | "system", kind: "text" | "call" | "result" | "reasoning", text, id, name, args, isError }
-//   results   the items that are results, with the name of their call; news: those that no assistant item follows
+//   results   the items that are results, with the name of their call
+//   news      the results that no assistant item follows
 // It answers { text, reasoning, calls: [{ name, args }] }, or { status, message } for an HTTP error. No answer means { text: "ok" }.
-// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer; `cut: n` cuts the
-// connection after n pieces of it. What a provider would refuse (strict.mjs) is refused with 400, before the script sees it; `model.refused` says why.
+// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer;
+// `cut: n` cuts the connection after n pieces of it. A request that a provider would refuse (strict.mjs) is
+// refused with 400, before the script sees it; `model.refused` says why.
 //
 // Every request is billed as its provider would: see Bill.
 import http from "node:http"
@@ -33,7 +36,7 @@ const textOf = (content) =>
         ? ""
         : JSON.stringify(content)
 
-// ---- what each wire says, as neutral items ---------------------------------------------------------------------------
+// ---- the content of each wire, as neutral items -----------------------------------------------------------
 const readers = {
   anthropic(body) {
     const items = []
@@ -168,9 +171,11 @@ function parse(wire, url, headers, body) {
 
 // ---- the bill ----------------------------------------------------------------------------------------------------------
 // A prompt is a list of blocks (tools, system, then the conversation), one after the other; a token is four characters of JSON.
-//   Anthropic: a prefix is read from the cache only if it ends at a block that was a breakpoint (cache_control) of an earlier
-//   request, or within 20 blocks before a breakpoint of this one; what is behind it up to the last breakpoint is written (1.25 ×).
-//   The others: the longest common prefix with any earlier request, in whole blocks, nothing below 1,024 tokens, no cost of writing.
+//   Anthropic: a prefix is read from the cache only if it ends at a block that was a breakpoint
+//   (cache_control) of an earlier request, or within 20 blocks before a breakpoint of this one. The blocks
+//   after the prefix up to the last breakpoint are written (1.25 ×).
+//   The others: the longest common prefix with any earlier request, in whole blocks, nothing below 1,024
+//   tokens, no cost of writing.
 export class Bill {
   constructor() {
     this.cached = new Set()
@@ -453,7 +458,10 @@ function write(wire, res, request, answer, n, bill) {
   res.end(JSON.stringify(reply))
 }
 
-/** Remembers the thoughts of an answer, and which calls have them: in Gemini the first one, elsewhere all of one answer. */
+/**
+ * Remembers the thoughts of an answer, and which calls have them: in Gemini the first call, elsewhere all
+ * calls of one answer.
+ */
 function remember(said, wire, answer, n) {
   if (!answer.reasoning) return
   said.thoughts.set(signatureOf(n), answer.reasoning)

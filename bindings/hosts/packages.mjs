@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The packages of this checkout, each installed by its host's own installer, and then a short job, alone and under `callstack run`: the tools are
-// there, and what was said and used is recorded once, by the hooks or by the proxy, as the model counts it.
+// The packages of this checkout. Each is installed by its host's own installer. Then a short job runs, alone
+// and under `callstack run`. The tools must be there, and the words and the usage must be recorded once, by
+// the hooks or by the proxy, as the model counts them.
 //
 //   node packages.mjs [HOST…]    CALLSTACK is the program
 
@@ -17,7 +18,7 @@ const modules = path.resolve(process.env.NODE_MODULES ?? new URL("node_modules",
 const program = path.resolve(process.env.CALLSTACK ?? "")
 if (!process.env.CALLSTACK) throw new Error("CALLSTACK must be the path of the program callstack")
 
-/** How each host takes its package. */
+/** How each host installs its package. */
 const installers = {
   claude: [
     ["plugin", "marketplace", "add", checkout],
@@ -35,7 +36,7 @@ const installers = {
   ],
 }
 
-/** What a host needs for the job beside its package. */
+/** What a host needs for the job in addition to its package. */
 const more = {
   claude: {
     allowed: ["mcp__plugin_callstack_callstack", "Agent"],
@@ -58,7 +59,7 @@ const RESULTS = "The file is read, and nothing is missing."
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(installers)
 for (const name of chosen) for (const wrapper of [[], [program, "run"]]) await check(name, wrapper)
 
-/** Installs the package of a host, and runs the job; `wrapper` stands before the host's command. */
+/** Installs the package of a host, and runs the job; `wrapper` is placed before the host's command. */
 async function check(name, wrapper) {
   const host = hosts[name]
   const root = fs.mkdtempSync(path.join(os.tmpdir(), `package-${name}-`))
@@ -128,7 +129,7 @@ async function check(name, wrapper) {
   await model.close()
   const shown = `${name}:\n${out.slice(-3000)}`
   assert.equal(code, 0, shown)
-  // Claude Code tells of the end of a subagent in turns of their own.
+  // Claude Code reports the end of a subagent in separate turns.
   assert.ok(name === "claude" ? work.length >= answers.length : work.length === answers.length, shown)
   const stack = (...words) =>
     execFileSync(path.join(bin, "callstack"), words, { cwd: world.project, env: environment, encoding: "utf8" })
@@ -150,7 +151,7 @@ async function check(name, wrapper) {
   const used = JSON.parse(stack("usage", "--json")).data.below.find(({ frame }) => frame.handle === "f1")
   const asked = [...work, ...agents]
   const bill = (key) => asked.reduce((sum, request) => sum + request.bill[key], 0)
-  // The numbers are rounded, and each wire tells others of them.
+  // The numbers are rounded, and each wire reports different ones.
   const rest = host.wire === "anthropic" ? bill("uncached") + bill("write") : bill("total") - bill("read")
   const { requests, uncachedInput, cacheRead, cacheWrite } = used.total.models[0]
   assert.deepEqual(

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The picture docs/run.svg: Claude Code under `callstack run` with a scripted model, and below it `callstack watch` on the same stack.
-// Both are real, each in a pseudo-terminal; the screens are drawn as they are.
+// The picture docs/run.svg: Claude Code under `callstack run` with a scripted model, and below it
+// `callstack watch` on the same stack. Both programs are real, and each runs in a pseudo-terminal. The
+// screens are drawn as they are.
 //
 //   node picture.mjs    CALLSTACK is the program
 
@@ -16,7 +17,7 @@ if (!process.env.CALLSTACK) throw new Error("CALLSTACK must be the path of the p
 
 const NAME = "claude"
 const COLUMNS = 100
-/** What a person would see in place of the temporary folder. */
+/** The path that a person would see instead of the temporary folder. */
 const SHOWN = "~/shop"
 /** The size of a cell, the room around a screen, and the height of the line above it, in pixels. */
 const [WIDTH, HEIGHT, MARGIN, HEAD] = [8.4, 18, 14, 26]
@@ -77,7 +78,7 @@ agent.type("\r")
 await held
 const watch = open(["watch"], 13)
 await watch.waitFor(/Pay for the cart/)
-// The log of the frame, in which the agent's words are.
+// The log of the frame, which contains the agent's words.
 watch.type("\t\x1b[C\x1b[C")
 await watch.waitFor(/Now the payments/)
 const picture = draw([
@@ -145,7 +146,7 @@ function text(x, y, shown, { color, isBold, isDim }) {
   return `<text x="${x.toFixed(1)}" y="${y}" textLength="${([...shown].length * WIDTH).toFixed(1)}" fill="${color}"${style} xml:space="preserve">${safe}</text>`
 }
 
-/** How a cell looks. */
+/** The look of a cell. */
 function lookOf(cell) {
   if (!cell) return { color: FOREGROUND }
   const front = colorOf(cell.isFgRGB(), cell.isFgPalette(), cell.getFgColor()) ?? FOREGROUND
@@ -159,7 +160,7 @@ function lookOf(cell) {
   }
 }
 
-/** A color of a terminal as SVG has it. Undefined: the usual one. */
+/** A color of a terminal in the form of SVG. Undefined: the usual color. */
 function colorOf(isRgb, isPalette, value) {
   if (isRgb) return `#${value.toString(16).padStart(6, "0")}`
   if (!isPalette) return undefined

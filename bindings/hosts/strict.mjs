@@ -1,6 +1,9 @@
-// What providers refuse: the rules of each wire that a request must keep, also when its conversation was folded.
+// What providers refuse: the rules of each wire that a request must keep, even if its conversation was
+// folded.
 
-/** The turns of a conversation: neighbours of the same role are one, as providers take them. */
+/**
+ * The turns of a conversation: neighbouring messages of the same role are one turn, as providers treat them.
+ */
 function turns(messages, parts) {
   const all = []
   for (const message of messages) {
@@ -112,7 +115,8 @@ const rules = {
 /**
  * The faults of a request for which a provider would refuse it.
  *
- * @param said - `thoughts`: the texts of the model's thoughts by their signatures; `ofCall`: the signatures by the calls that have one.
+ * @param said - `thoughts`: the texts of the model's thoughts by their signatures; `ofCall`: the signatures
+ * by the calls that have one.
  */
 export function violations(wire, body, said) {
   const problems = rules[wire](body, said)

@@ -6,7 +6,10 @@ import xterm from "@xterm/headless"
 /** How long a person waits for something, in milliseconds. */
 const PATIENCE = 60_000
 
-/** What a person sees: `lines()`, `waitFor(pattern)`; what the person does: `type(keys)`, `\r` is Enter; `ended()` is the exit code. */
+/**
+ * `lines()` and `waitFor(pattern)` are what a person sees. `type(keys)` is what the person types; `\r` is
+ * Enter. `ended()` is the exit code.
+ */
 export class Terminal {
   #pty
   #code
@@ -20,7 +23,7 @@ export class Terminal {
       env: { ...env, TERM: "xterm-256color", COLORTERM: "truecolor" },
     })
     this.#pty.onData((text) => this.screen.write(text))
-    // Programs ask where the cursor is, and what the terminal can do.
+    // Programs ask where the cursor is, and which functions the terminal has.
     this.screen.onData((answer) => this.#pty.write(answer))
     this.#pty.onExit(({ exitCode, signal }) => {
       this.#code = signal ? 128 + signal : exitCode
@@ -42,7 +45,7 @@ export class Terminal {
     this.#pty.write(keys)
   }
 
-  /** Waits until a line looks so. */
+  /** Waits until a line matches the pattern. */
   waitFor(pattern) {
     return this.#wait(() => this.lines().some((line) => pattern.test(line)), `the terminal shows ${pattern}`)
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// What real agents write of a session: a short job on the stack with a scripted model, and the file that each has written. As a program it
-// writes the samples of tests/data/transcripts anew, so that a new version of an agent shows what has changed.
+// What real agents write of a session: a short job on the stack with a scripted model, and the file that each
+// agent has written. As a program, this rewrites the samples of tests/data/transcripts, so that changes in a
+// new version of an agent become visible.
 
 import fs from "node:fs"
 import path from "node:path"
@@ -21,11 +22,14 @@ export const PLACES = {
   copilot: [".copilot/session-state", /^events\.jsonl$/],
 }
 
-/** What the sub-agent of Claude Code is told, and what it answers. */
+/** The task of the subagent of Claude Code, and its answer. */
 const TASK = "Look at it"
 const LOOKED = "Looked."
 
-/** What the model does: a frame, two commands at once in it, in Claude Code a sub-agent, the end of the frame, a last answer. */
+/**
+ * The work of the model: a frame, two commands at once in it, in Claude Code a subagent, the end of the
+ * frame, a last answer.
+ */
 function script(name) {
   const { input, noMcp, shell } = hosts[name]
   const compacted = (key, text) => (noMcp ? { [`${key}Compacted`]: text } : {})
@@ -43,7 +47,10 @@ function script(name) {
   ]
 }
 
-/** Runs the job in an agent: its home, its project, and the requests that were answered, as the model has counted them. */
+/**
+ * Runs the job in an agent. Returns its home, its project, and the requests that were answered, as the model
+ * has counted them.
+ */
 export async function record(name, program, world) {
   const answers = script(name)
   let done = 0
@@ -69,7 +76,7 @@ export async function record(name, program, world) {
   return { ...result, bills: counted.map((request) => request.bill) }
 }
 
-/** The file of the session in the home of an agent, and those of its sub-agents. */
+/** The file of the session in the home of an agent, and the files of its subagents. */
 export function sessionFiles(name, home) {
   const [folder, pattern] = PLACES[name]
   const all = fs.readdirSync(path.join(home, folder), { recursive: true, withFileTypes: true })
@@ -80,12 +87,12 @@ export function sessionFiles(name, home) {
   return [own[0], ...files.filter((file) => isOfAgent(file) && file.endsWith(".jsonl"))]
 }
 
-/** Longer texts are the makers': instructions, notes, descriptions of tools. */
+/** Longer texts are from the makers of the agents: instructions, notes, descriptions of tools. */
 const LONGEST = 300
-/** Lines that no reader looks at, and that are nothing else. */
+/** Lines that no reader looks at, and that have no other content. */
 const BULKY = /^(api-request.*|prompt_snapshot|world_state|system\.message)$/
 
-/** A line without what the agent's maker has written, and without the folders of this machine. */
+/** A line without the texts of the agent's maker, and without the folders of this machine. */
 function cleaned(line, { home, project }) {
   const names = [
     [project, "/home/ann/shop"],

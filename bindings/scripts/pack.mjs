@@ -28,7 +28,7 @@ mkdirSync(destination, { recursive: true })
 for (const folder of ["node", "opencode", "pi", "claude"]) {
   const manifest = readJson(`bindings/${folder}/package.json`)
   if (folder === "node") {
-    // Only here: in the source tree npm would look for packages that the tree does not need.
+    // Only here, because in the source tree npm would look for packages that the tree does not need.
     manifest.optionalDependencies = Object.fromEntries(platforms.map((platform) => [packageOf(platform), version]))
   }
   const files = { dist: `bindings/${folder}/dist`, "README.md": `bindings/${folder}/README.md` }
@@ -61,7 +61,7 @@ function pack(manifest, files, readme) {
   const stage = mkdtempSync(join(tmpdir(), "callstack-pack-"))
   const licenses = { "LICENSE-MIT": "LICENSE-MIT", "LICENSE-APACHE": "LICENSE-APACHE" }
   for (const [name, source] of Object.entries({ ...licenses, ...files })) {
-    // The library in the source tree is a link to the one that was built last.
+    // The library in the source tree is a link to the library that was built last.
     cpSync(resolve(root, source), join(stage, name), { recursive: true, dereference: true })
   }
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)

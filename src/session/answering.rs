@@ -1,4 +1,5 @@
-//! How a [`Turn`] goes on with blocked frames: by an answer in the frame's own session, or by one from elsewhere.
+//! How a [`Turn`] continues blocked frames: after an answer in the frame's own session, or after one from
+//! elsewhere.
 
 use super::calls::{self, CallId, CallOptions};
 use super::effect::{Action, Effect};
@@ -9,8 +10,9 @@ use crate::text::beginning;
 use crate::tree::Command;
 
 impl Turn<'_> {
-    /// Handles a message of the user in the session of a blocked frame: it is the answer, and the session works already.
-    /// Returns true if the message is a prompt of this library, which is no answer.
+    /// Handles a message of the person in the session of a blocked frame: the message is the answer, and the
+    /// session works already. Returns true if the message is a prompt of this library. Such a prompt is not
+    /// an answer.
     pub(super) fn take_answer(&mut self, session_id: &str, text: &str) -> bool {
         let is_prompt = self.sessions.take_prompt(session_id, text);
         let Some(frame) = self.own_open_frame(session_id) else { return is_prompt };
@@ -37,8 +39,8 @@ impl Turn<'_> {
         is_prompt
     }
 
-    /// Follows the work of a called session that a person has continued, so that it is ended as a call is, and its caller
-    /// learns how.
+    /// Follows the work of a called session that a person has continued. The work is then ended like a call,
+    /// and the caller of the session learns how it ended.
     fn adopt(&mut self, session_id: &str, frame: Handle) {
         let parent = self.sessions.parent_of(session_id).map(str::to_owned);
         let is_subagent = self.sessions.subagents.get(session_id).is_some();
@@ -56,8 +58,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Continues the answered frames whose sessions this host runs, unless a call runs them. Nobody waits for them: the
-    /// contexts of their parents show how they end.
+    /// Continues the answered frames whose sessions this host runs, unless a call runs them. No caller waits
+    /// for them: the contexts of their parents show how they end.
     pub(super) fn resume_answered(&mut self) {
         for handle in self.sessions.answered(self.tree, self.now) {
             let session_id = self.tree.node(handle).session_id();
@@ -83,7 +85,7 @@ impl Turn<'_> {
         self.act(Action::Begin { call, handle, caller, session_id: None, prompt });
     }
 
-    /// Answers a call that could not begin: somebody else runs the frame, or has ended it.
+    /// Answers a call that could not begin: another actor runs the frame, or has ended it.
     pub(crate) fn not_begun(&mut self, call: CallId, problem: String) {
         self.answer(call, Some(problem));
     }

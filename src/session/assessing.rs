@@ -22,13 +22,14 @@ impl Turn<'_> {
         let recommended = self.sessions.autonomy.observed(frame, record, is_busy, &observation, self.now);
         let Some(assessment) = recommended else { return };
         self.log_suggestion(frame, &assessment);
-        // A root frame is the user's task, so it is not popped automatically.
+        // A root frame is the person's task, so it is not popped automatically.
         if assessment.decision == Decision::Pop && node.parent().is_some() {
             self.finish_if_auto(session_id, frame, &assessment);
         }
     }
 
-    /// What the host has seen that speaks for the end of a frame: its parts, the files that its criteria name, and how its tools have gone.
+    /// The observations of the host that suggest that a frame can end: the frame's parts, the files that its
+    /// criteria name, and whether its tools have succeeded.
     fn successes(&self, frame: Handle, observation: &Observation) -> Vec<String> {
         let mut successes = met_criteria(self.tree, frame);
         if !successes.is_empty() && observation.has_only_succeeded() {
@@ -70,8 +71,8 @@ impl Turn<'_> {
         is_due
     }
 
-    /// Ends the suggestion for a session whose conversation was replaced by a summary: the figures are of the conversation
-    /// before.
+    /// Ends the suggestion for a session whose conversation was replaced by a summary, because the figures
+    /// belong to the conversation before the summary.
     pub(super) fn forget_figures(&mut self, session_id: &str, frame: Handle) {
         self.sessions.observe(session_id).compacted();
         self.sessions.autonomy.suggestions.end(frame);

@@ -1,4 +1,4 @@
-//! The titles of tool calls: one line for people, which says what a call was about and what became of that.
+//! The titles of tool calls: one line for people that says what a call was about and how it ended.
 
 use crate::frame::{FrameStatus, Handle};
 use crate::text::{beginning, one_line};
@@ -7,7 +7,8 @@ use crate::tree::Tree;
 /// Maximum length of a title, in characters.
 const LONGEST: usize = 160;
 
-/// A title for a call about a frame, such as `f4 Shopping cart → completed: Cart::total()`. Without an end while it is worked on.
+/// A title for a call about a frame, such as `f4 Shopping cart → completed: Cart::total()`. While an agent
+/// works on the frame, the title has no end.
 pub fn of_frame(tree: &Tree, handle: Handle) -> String {
     let frame = tree.node(handle).record();
     let said = match frame.status {
@@ -27,7 +28,7 @@ pub fn name(tree: &Tree, handle: Handle) -> String {
     format!("{handle} {}", tree.node(handle).title())
 }
 
-/// A text as a title: on one line, and cut.
+/// A text as a title: on one line, and cut to the maximum length.
 pub fn line(text: &str) -> String {
     let line = one_line(text);
     match beginning(&line, LONGEST).len() == line.len() {
@@ -36,7 +37,8 @@ pub fn line(text: &str) -> String {
     }
 }
 
-/// Those of the frames that have ended, or wait for somebody: a call that has worked on them tells it.
+/// Returns the frames that have ended, or wait for an answer. A call that has worked on these frames reports
+/// this.
 pub fn ended(tree: &Tree, frames: &[Handle]) -> Vec<Handle> {
     let is_over = |frame: &&Handle| {
         let status = tree.node(**frame).status();

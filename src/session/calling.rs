@@ -11,7 +11,7 @@ use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, Holder, PopSta
 use crate::text::{beginning, one_line};
 use crate::tree::{Command, Parts};
 
-/// Maximum length of the reason why somebody else has blocked a frame, in characters.
+/// Maximum length of the reason why another actor has blocked a frame, in characters.
 const REASON_CHARACTERS: usize = 300;
 /// Time after which a session that was asked for a summary is salvaged without one, in milliseconds.
 const SUMMARY_TIME: u64 = 120_000;
@@ -30,15 +30,16 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts a call: runs a frame in its own session, at once or when fewer sessions work. The frame must be planned, or
-    /// open while no call runs it; then it continues in the session that it has. If a host runs the frame already, and the
-    /// caller wants to wait, it waits for the end of that call.
+    /// Starts a call: runs a frame in its own session, at once or when fewer sessions work. The frame must be
+    /// planned, or open while no call runs it; an open frame continues in the session that it has. If a host
+    /// runs the frame already, and the caller wants to wait, the caller waits for the end of that call.
     ///
     /// # Errors
     /// - [`Error::TooDeep`]: see [`Turn::check_depth`].
-    /// - [`Error::ParentPlanned`], [`Error::ParentClosed`] if the frame is planned and its parent is not open.
-    /// - [`Error::Held`] if a host already runs the frame and the caller does not want to wait; if a person or a subagent
-    ///   works on it; or if it is the caller's frame or an ancestor of that.
+    /// - [`Error::ParentPlanned`], [`Error::ParentClosed`] if the frame is planned and its parent is not
+    ///   open.
+    /// - [`Error::Held`] if a host already runs the frame and the caller does not want to wait; if a person
+    ///   or a subagent works on it; or if it is the caller's frame or an ancestor of that frame.
     /// - [`Error::WaitCircle`] if the frame waits for the caller.
     /// - [`Error::Transition`] if the frame is completed, failed or invalidated.
     ///
@@ -54,7 +55,8 @@ impl Turn<'_> {
         Ok(call)
     }
 
-    /// Adds a call, which begins when it is its turn. `wait` is the tool call that waits for several calls, if one does.
+    /// Adds a call. The call begins when it is its turn. `wait` is the tool call that waits for several
+    /// calls, if there is one.
     pub(super) fn queue(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
         self.sessions.look_later(self.now);
         let awaits = options.awaits_dependencies && self.running_dependencies(handle).next().is_some();
@@ -91,7 +93,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Checks that a session may begin a frame anew and call the new attempt.
+    /// Checks that a session may retry a frame and call the new attempt.
     ///
     /// # Errors
     /// As [`Turn::call`], except for the status of the frame, which the command checks.
@@ -104,20 +106,22 @@ impl Turn<'_> {
         self.check_idle(handle, caller)
     }
 
-    /// Checks that a session may reopen a completed frame and call it; or, if it `works_here`, that its conversation may work in it.
+    /// Checks that a session may reopen a completed frame and call it. If it `works_here`, checks that its
+    /// conversation may work in the frame.
     ///
     /// # Errors
     /// As [`Turn::call`], except for the statuses, which the command checks.
     pub fn check_reopenable(&self, handle: Handle, caller: &str, works_here: bool) -> Result<()> {
         self.check_depth(self.tree.node(handle).parent())?;
-        // It is open then, and the caller in it already.
+        // The frame is open then, and the caller is in it already.
         if self.is_own(handle, caller) && !works_here {
             return Err(self.held(handle));
         }
         self.check_idle(handle, caller)
     }
 
-    /// Checks that no host runs a frame and no worker has it, and that the caller does not work in it or below it.
+    /// Checks that no host runs a frame, that no worker holds it, and that the caller does not work in it or
+    /// below it.
     ///
     /// # Errors
     /// [`Error::Held`].
@@ -134,7 +138,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The error for a frame on which somebody works.
+    /// The error for a frame on which another actor works.
     fn held(&self, handle: Handle) -> Error {
         let holder = self.tree.node(handle).record().held_by();
         let other = holder.filter(|holder| holder.name != self.sessions.host && !holder.name.is_empty());
@@ -154,7 +158,8 @@ impl Turn<'_> {
         host.is_some_and(|host| host.name != self.sessions.host)
     }
 
-    /// True if a session of this host works on a frame although no call runs it: that of a person, or a subagent.
+    /// True if a session of this host works on a frame although no call runs it: the session of a person or
+    /// of a subagent.
     fn works_by_itself(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
         let session_id = record.conversation().unwrap_or(&record.session_id);
@@ -172,7 +177,7 @@ impl Turn<'_> {
         self.sessions.calls.runs(handle)
     }
 
-    /// True if a frame is that of the caller or above it.
+    /// True if a frame is the frame of the caller or an ancestor of it.
     pub fn is_own(&self, handle: Handle, caller: &str) -> bool {
         let own = self.sessions.served(caller, self.tree);
         own.is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own))
@@ -195,13 +200,14 @@ impl Turn<'_> {
         self.tree.unfinished_dependencies(handle).filter(|dependency| !self.has_ended(*dependency))
     }
 
-    /// Begins the work of a queued call: the host creates a session for the frame, or the session that it has continues.
+    /// Begins the work of a queued call: the host creates a session for the frame, or the existing session of
+    /// the frame continues.
     fn begin_call(&mut self, id: CallId) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         let (handle, parent_id, tree) = (call.handle, call.caller.clone(), self.tree);
         let node = tree.node(handle);
         if node.status() == FrameStatus::Planned {
-            // Its parent can have ended while it was queued, and its dependencies can have been edited.
+            // The parent can have ended while the call was queued, and the dependencies can have been edited.
             let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
             if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
                 return self.not_created(id, Some(format!("its parent {parent} is {status}")));
@@ -257,9 +263,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles the end of a running call's session. Answers the call if the frame was finished or blocked, but continues
-    /// if it was answered meanwhile; compacts the session if its agent has asked for that, and continues; else asks for a
-    /// summary.
+    /// Handles the end of a running call's session. If the frame was finished or blocked, answers the call;
+    /// if the blocked frame was answered meanwhile, continues instead. Otherwise, if the agent has asked for
+    /// a compaction, compacts the session and continues. Otherwise asks for a summary.
     fn run_ended(&mut self, id: CallId, session_id: String, error: Option<String>) {
         let Some(handle) = self.sessions.calls.get(id).map(|call| call.handle) else { return };
         if !self.works_on(handle, &session_id) {
@@ -279,7 +285,7 @@ impl Turn<'_> {
         self.sum_up(id, session_id);
     }
 
-    /// True if a session still works on the frame of a call. The session can have another frame by now.
+    /// True if a session still works on the frame of a call. The session can have another frame now.
     fn works_on(&self, handle: Handle, session_id: &str) -> bool {
         let node = self.tree.node(handle);
         node.status() == FrameStatus::InProgress && node.session_id() == session_id
@@ -299,7 +305,7 @@ impl Turn<'_> {
         self.sessions.calls.advance(id, Progress::SummingUp { session_id, reason });
     }
 
-    /// Asks the host for a compaction of this type, if it is requested. True if it was.
+    /// Asks the host for a compaction of this type, if one is requested. Returns true if one was.
     fn begin_compaction(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
         let is_begun = self.sessions.compactions.begin(session_id, compaction_type);
         if is_begun {
@@ -312,7 +318,7 @@ impl Turn<'_> {
     pub(super) fn call_aborted(&mut self, id: CallId) {
         let reason = "its caller was aborted";
         if self.sessions.calls.remove_wait(id).is_some() {
-            // Other calls that it waits for were begun by other tool calls, and go on.
+            // Other tool calls began the other calls that it waits for. Those calls continue.
             let begun: Vec<CallId> =
                 self.sessions.calls.all().filter(|(_, call)| call.wait == Some(id)).map(|(call, _)| call).collect();
             let text = "The wait was aborted.".to_owned();
@@ -448,8 +454,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles the end of a session's frame by a tool. The messages of the session are read for the frame's log. `is_own`:
-    /// its own agent has ended it, so the session ends by itself. Otherwise [`Turn::settle`] aborts the session.
+    /// Handles the end of a session's frame by a tool. The messages of the session are read for the frame's
+    /// log. `is_own`: the frame's own agent has ended it, so the session ends automatically. Otherwise
+    /// [`Turn::settle`] aborts the session.
     pub fn finished(&mut self, session_id: &str, is_own: bool) {
         self.forget_request(session_id);
         // The messages of a called session are read when it ends.
@@ -460,8 +467,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Goes on with what depends on the tree after the actions of a turn: calls whose frames others have ended, tool calls
-    /// that wait, and queued calls. To be called after the actions of each turn, until it has no actions.
+    /// Continues what depends on the tree after the actions of a turn: calls whose frames other actors have
+    /// ended, tool calls that wait, and queued calls. Call this after the actions of each turn, until it has
+    /// no actions.
     pub fn settle(&mut self) {
         let state = (self.tree.revision(), self.sessions.calls.changes());
         if self.sessions.settled == state {
@@ -474,14 +482,15 @@ impl Turn<'_> {
         self.sessions.settled = (state.0, self.sessions.calls.changes());
     }
 
-    /// True if the record of a call was ended by another host, which took this one for ended.
+    /// True if another host ended the record of a call, because it assumed that this host had ended.
     fn is_lost(&self, call: &Call) -> bool {
         let record = self.tree.node(call.handle).record();
         let is_own = record.host().is_some_and(|host| host.name == self.sessions.host);
         record.status == FrameStatus::InProgress && !is_own
     }
 
-    /// True if the frame of a call was ended by somebody else than its own agent, or another host runs it by now.
+    /// True if an actor other than its own agent ended the frame of a call, or if another host runs the frame
+    /// now.
     fn is_taken(&self, call: &Call) -> bool {
         let status = self.tree.node(call.handle).status();
         match call.progress {
@@ -493,8 +502,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Stops the calls whose frames were ended by somebody else than their own agents: a person, another tool, or another
-    /// process.
+    /// Stops the calls whose frames were not ended by their own agents, but by a person, another tool, or
+    /// another process.
     fn notice_ends(&mut self) {
         let stop = |call: &Call| {
             let is_waiting = call.session_id().is_none();

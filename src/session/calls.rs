@@ -1,10 +1,11 @@
 //! Calls: a call runs a frame in its own session while the caller waits for the results.
 //!
-//! The tools for push and activate make calls. The host creates a session and prompts it; when the session has ended,
-//! the results of the frame are the answer to the caller. A session can end without popping the frame. If it ends normally,
-//! it is asked for a summary; if it gives none, or ends with an error, by an abort or at its time limit, its last message
-//! counts. The call is then salvaged: that text becomes the results so far of the frame, and the frame becomes blocked. It
-//! can be activated again, and continues in its session.
+//! The tools for push and activate make calls. The host creates a session and prompts it; when the session
+//! has ended, the results of the frame are the answer to the caller. A session can end without popping the
+//! frame. If it ends normally, it is asked for a summary. If it gives no summary, or ends with an error, by
+//! an abort or at its time limit, its last message counts. The call is then salvaged: that text becomes the
+//! results so far of the frame, and the frame becomes blocked. The frame can be activated again, and
+//! continues in its session.
 //!
 //! This module stores the calls; a [`Turn`](super::Turn) drives them.
 
@@ -21,7 +22,7 @@ use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Maximum length of the results in an answer, in characters. The frame keeps the full results.
 const RESULTS_CHARACTERS: usize = 16_000;
-/// Maximum length of the full instruction that the prompt for a session says, in characters.
+/// Maximum length of the full instruction in the prompt for a session, in characters.
 const TASK_CHARACTERS: usize = 16_000;
 /// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
@@ -42,12 +43,13 @@ pub type CallId = u64;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CallPlace {
-    /// In a session of its own: the child begins with an empty conversation and a context, and its caller waits.
+    /// In a session of its own: the child begins with an empty conversation and a context, and its caller
+    /// waits.
     #[default]
     Session,
-    /// In the conversation of the caller, which goes on in the frame until it pops it. For hosts that [fold](crate::fold)
-    /// conversations. Frames in the background, and those that one message of the model begins beside another one, still have
-    /// sessions of their own.
+    /// In the conversation of the caller, which continues in the frame until it pops it. For hosts that
+    /// [fold](crate::fold) conversations. Frames in the background still have sessions of their own. So do
+    /// the frames that one message of the model begins in addition to another frame.
     Conversation,
 }
 
@@ -70,10 +72,12 @@ pub struct CallSettings {
     /// Maximum number of called sessions that work at the same time. A session that waits for other calls does not work.
     /// Further calls are queued, and begin in their order. 0: no limit. Default 4.
     pub max_concurrent: usize,
-    /// How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a day: then they count as
-    /// interrupted, and others can resume them. At an event, a tool call or a poll it renews that, when half of it is over. Default 20,000.
+    /// How long a host holds the frames of its calls after its last sign of activity, in milliseconds, at
+    /// most a day. After that time the frames count as interrupted, and other hosts can resume them. At an
+    /// event, a tool call or a poll, the host renews the lease when half of it is over. Default 20,000.
     pub lease: u64,
-    /// What each root that the host begins may do and spend, where the root has no limits of its own. Default: no limits.
+    /// What each root that the host begins may do and spend, if the root has no limits of its own. Default:
+    /// no limits.
     pub limits: FrameLimits,
 }
 
@@ -116,8 +120,9 @@ pub struct CallOptions {
     pub background: bool,
     /// Time limit in milliseconds. `None`: [`CallSettings::time_limit`]; 0: no limit.
     pub time_limit: Option<u64>,
-    /// True: while a dependency of the frame runs, the frame waits; then it begins if all are completed, and stays planned
-    /// otherwise. If none runs at the time of the call, it begins at once. False: it begins whatever its dependencies do.
+    /// True: while a dependency of the frame runs, the frame waits; then it begins if all dependencies are
+    /// completed, and otherwise stays planned. If no dependency runs at the time of the call, the frame
+    /// begins at once. False: the frame begins without regard to its dependencies.
     pub awaits_dependencies: bool,
 }
 
@@ -143,7 +148,7 @@ pub(super) enum Progress {
     Creating,
     /// Its session is running.
     Running { session_id: String },
-    /// Its agent has requested a checkpoint and ended its turn. It goes on after the compaction.
+    /// Its agent has requested a checkpoint and ended its turn. The call continues after the compaction.
     Compacting { session_id: String },
     /// Its session has ended for this reason, and a summary was requested.
     SummingUp { session_id: String, reason: String },
@@ -159,20 +164,20 @@ pub(super) struct Call {
     pub(super) is_background: bool,
     /// True if the caller was aborted, so it does not see the answer.
     pub(super) is_unheard: bool,
-    /// True if its own agent has ended the frame: the session ends by itself.
+    /// True if its own agent has ended the frame: the session ends automatically.
     pub(super) is_ending: bool,
     /// True if a person has continued the session, so no prompt of the host ends.
     pub(super) is_adopted: bool,
-    /// The [`Wait`] that has begun it, if there is one.
+    /// The [`Wait`] that has begun the call, if there is one.
     pub(super) wait: Option<CallId>,
     pub(super) progress: Progress,
     /// The time at which its session began to work.
     pub(super) begun_at: u64,
     /// The revision of the tree at which it was added.
     pub(super) added_at: u64,
-    /// True if the dependencies of its frame were completed then, or it waits for them.
+    /// True if, at that time, the dependencies of its frame were completed, or if the call waits for them.
     pub(super) was_ready: bool,
-    /// True if it is not to begin while a dependency of its frame runs.
+    /// True if the call must not begin while a dependency of its frame runs.
     pub(super) awaits_dependencies: bool,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
@@ -201,7 +206,7 @@ pub(super) struct Wait {
     pub(super) for_any: bool,
     /// The frame whose ready children it begins, until none is ready.
     pub(super) runs_below: Option<Handle>,
-    /// Why frames that it has begun could not be started.
+    /// The reasons why frames that the tool call has begun could not be started.
     pub(super) problems: BTreeMap<Handle, String>,
     /// The revision of the tree at which it was added.
     pub(super) added_at: u64,
@@ -210,13 +215,14 @@ pub(super) struct Wait {
 /// The calls that have not been answered, and the tool calls that wait for several of them.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
-    /// Maximum depth and number, and time limit.
+    /// The maximum depth, the maximum number and the time limit.
     pub settings: CallSettings,
     last: CallId,
     running: BTreeMap<CallId, Call>,
     queued: BTreeSet<CallId>,
     pub(super) waits: BTreeMap<CallId, Wait>,
-    /// The same calls by their frames, and by their sessions; those without a session by their callers.
+    /// The same calls by their frames, and by their sessions. Calls without a session are stored by their
+    /// callers.
     by_frame: HashMap<Handle, CallId>,
     by_session: BTreeSet<(String, CallId)>,
     creating: BTreeSet<(String, CallId)>,
@@ -316,7 +322,7 @@ impl Calls {
         }
     }
 
-    /// Limits a call to this moment, if its own limit does not come before.
+    /// Limits a call to this moment, unless its own limit comes earlier.
     pub(super) fn limit(&mut self, id: CallId, moment: u64) {
         let own = self.own_limit(id).unwrap_or(u64::MAX);
         self.limits.set(id, moment.min(own));
@@ -341,8 +347,8 @@ impl Calls {
         self.changes
     }
 
-    /// The oldest queued call that does not wait for its dependencies, if it can begin. `above` returns the session that has
-    /// started a session.
+    /// The oldest queued call that does not wait for its dependencies, if it can begin. `above` returns the
+    /// session that has started a session.
     pub(super) fn next_to_begin<'a>(
         &'a self,
         waits: impl Fn(&Call) -> bool,
@@ -354,8 +360,8 @@ impl Calls {
         (most == 0 || has_room()).then_some(id)
     }
 
-    /// Number of called sessions that work: that have begun and wait for no other call, nor do the sessions that they have
-    /// started.
+    /// The number of called sessions that work. A session works if it has begun and waits for no other call,
+    /// and if the sessions that it has started do not wait either.
     fn working<'a>(&'a self, above: impl Fn(&str) -> Option<&'a str>) -> usize {
         let mut waiting: BTreeSet<&'a str> = BTreeSet::new();
         for caller in self.waiting_callers() {
@@ -413,7 +419,7 @@ impl Calls {
         self.take(id)
     }
 
-    /// Notes why a frame could not be started that a tool call has begun.
+    /// Notes why a frame that a tool call has begun could not be started.
     pub(super) fn note_problem(&mut self, wait: CallId, handle: Handle, problem: String) {
         if let Some(wait) = self.waits.get_mut(&wait).filter(|_| !problem.is_empty()) {
             wait.problems.insert(handle, problem);
@@ -464,7 +470,7 @@ impl Calls {
         self.limits.due(now)
     }
 
-    /// The time limit of a call, in milliseconds; 0: none.
+    /// The time limit of a call, in milliseconds; 0: no limit.
     pub(super) fn time_limit(&self, id: CallId) -> u64 {
         self.get(id).map_or(0, |call| call.time_limit)
     }
@@ -487,7 +493,7 @@ pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     aim(tree, handle, tools, &told_task(tree, handle, tools))
 }
 
-/// The full instruction of a frame, as a conversation is told of it once.
+/// The full instruction of a frame, as a conversation is told it once.
 pub(crate) fn told_task(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let task = tree.node(handle).record().task.trim();
     let told = beginning(task, TASK_CHARACTERS);
@@ -517,7 +523,8 @@ fn aim(tree: &Tree, handle: Handle, tools: &ToolNames, task: &str) -> String {
     text
 }
 
-/// The prompt for a session whose frame goes on: after an answer, after it was blocked, or after an interruption.
+/// The prompt for a session whose frame resumes: after an answer, after it was blocked, or after an
+/// interruption.
 pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let frame = tree.node(handle).record();
     let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish with {pop}"));
@@ -562,7 +569,7 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             )
         }
     };
-    // The session has been told of the rest.
+    // The session already knows the rest.
     format!("{happened}, and {finish}.\n\n{}", aim(tree, handle, tools, ""))
 }
 
@@ -572,7 +579,7 @@ pub(super) fn after_checkpoint(tree: &Tree, handle: Handle, tools: &ToolNames) -
     format!("The checkpoint is made. Go on with frame {handle} from there.\n\n{}", aim(tree, handle, tools, ""))
 }
 
-/// The reason of the salvage for a session that ended by itself.
+/// The reason for the salvage of a session that ended without a pop.
 pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
     let pop = tools.get(ToolRole::Pop).unwrap_or("finishing its frame");
     format!("its session ended without {pop}")
@@ -604,7 +611,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
     lines.join("\n")
 }
 
-/// The answer for a caller that has waited for several frames, or has run the children of a frame that were ready.
+/// The answer for a caller that has waited for several frames, or has run the ready children of a frame.
 pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &[Handle], tools: &ToolNames) -> String {
     if let ([alone], [], None) = (ended, running, wait.runs_below)
         && !matches!(tree.node(*alone).status(), FrameStatus::Planned | FrameStatus::InProgress)
@@ -642,7 +649,7 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
     let left: Vec<Handle> =
         planned.filter(|child| tree.node(*child).status() == FrameStatus::Planned && !is_known(child)).collect();
     for child in left.iter().take(LISTED) {
-        // One that has ended without success is the reason, whatever else is open.
+        // A child that has ended without success is the reason, even if others are still open.
         let open = || tree.unfinished_dependencies(*child);
         let is_lost = |dependency: &Handle| !tree.node(*dependency).status().is_unfinished();
         let waits = open().find(is_lost).or_else(|| open().next()).map_or(String::new(), |dependency| {
@@ -715,8 +722,8 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
     lines
 }
 
-/// A frame with its title, on one line, such as `f1 (Shop)`: nothing in a title can pose as another line of an answer. A long title is
-/// cut.
+/// A frame with its title, on one line, such as `f1 (Shop)`: no part of a title can look like another line of
+/// an answer. A long title is cut.
 pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
     let title = one_line(tree.node(handle).title());
     let shown = &title[..floor_char_boundary(&title, LONGEST_TITLE)];
@@ -724,7 +731,7 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
     format!("{handle} ({shown}{cut})")
 }
 
-/// How the caller of a failed frame begins it anew.
+/// How the caller of a failed frame retries it.
 fn begin_anew(handle: Handle, tools: &ToolNames) -> String {
     match tools.get(ToolRole::Activate) {
         Some(activate) => format!("{activate} {handle} with retry begins it anew, with what it has learned"),
@@ -746,8 +753,8 @@ fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> Stri
     format!("Next: {resume}; {give_up}.")
 }
 
-/// The advice on the next step after a frame: a sibling that is answered, ready or was interrupted.
-/// `None`: nothing else is planned beside it.
+/// The advice on the next step after a frame: a sibling that is answered, ready or was interrupted. `None`:
+/// no other sibling is planned.
 pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<String> {
     let status = |sibling: Handle| tree.node(sibling).status();
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);

@@ -53,8 +53,8 @@ pub struct PendingCompaction {
 }
 
 impl PendingCompaction {
-    /// True if the next compaction of the session is the requested one. A compaction that the host makes by itself, in the
-    /// middle of the work, is not the end of the frame.
+    /// True if the next compaction of the session is the requested one. A compaction that the host makes
+    /// automatically, in the middle of the work, is not the end of the frame.
     fn is_next(&self) -> bool {
         self.is_begun || self.request.compaction_type != CompactionType::FrameCompletion
     }
@@ -149,11 +149,12 @@ impl Compactions {
     }
 }
 
-/// Creates the prompt for the summary of a frame's conversation. It contains the situation, the frame's title,
-/// criteria, results, newest artifacts, decisions and chunks, the note, and the topics that the summary must cover.
+/// Creates the prompt for the summary of a frame's conversation. It contains the situation, the frame's
+/// title, criteria, results, newest artifacts, decisions and chunks, the note, and the topics that the
+/// summary must cover.
 ///
-/// `children` names the newest finished children, whose results the frame's context shows after the compaction, oldest first. The
-/// summary need not repeat them, unless the frame is being finished.
+/// `children` names the newest finished children, oldest first. The frame's context shows their results after
+/// the compaction. The summary need not repeat them, unless the frame is being finished.
 pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String], note: Option<&str>) -> String {
     let (situation, wanted): (&str, &[&str]) = match compaction_type {
         CompactionType::Overflow => (
@@ -215,10 +216,11 @@ fn listed(entries: &[String]) -> String {
     if skipped > 0 { format!("{shown}; and {skipped} older ones") } else { shown }
 }
 
-/// A message of a host's session, in which a summary is searched and which is written to the frame's log.
+/// A message of a host's session. The library searches it for a summary and writes it to the frame's log.
 ///
-/// In JSON: `{"id": "msg_1", "role": "assistant", "summary": true, "text": "The parser works.", "parts": []}`. Every
-/// key is optional.
+/// In JSON:
+/// `{"id": "msg_1", "role": "assistant", "summary": true, "text": "The parser works.", "parts": []}`.
+/// Every key is optional.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "SessionMessage"))]
@@ -280,7 +282,8 @@ pub enum Refusal {
     /// The summary has fewer than three distinct significant words.
     #[error("the summary is empty or too short; the frame keeps its results")]
     Empty,
-    /// The summary has fewer distinct words than the frame's results and contains fewer than half of theirs.
+    /// The summary has fewer distinct words than the frame's results and contains fewer than half of the
+    /// words of the results.
     #[error("the summary contains less than the frame's results; the frame keeps its results")]
     SaysLess,
 }
@@ -311,9 +314,9 @@ fn last_words(messages: &[Message]) -> Option<&Message> {
     messages.iter().rfind(|message| message.role == "assistant" && !message.text.trim().is_empty())
 }
 
-/// Returns the full and the compacted results for the frame of a session that has ended. They are the summary that
-/// [`judge`] accepts, or else the frame's existing results, or else the last text of the assistant, however short it
-/// is.
+/// Returns the full and the compacted results for the frame of a session that has ended. They are the summary
+/// that [`judge`] accepts, or else the frame's existing results, or else the last text of the assistant, even
+/// if it is short.
 pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
     match judge(messages, frame) {
         Ok(summary) => Results { full: summary.text, compacted: summary.compacted },
@@ -332,7 +335,7 @@ pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
     }
 }
 
-/// Returns a text as results. The compacted results are the sentences of it that say most.
+/// Returns a text as results. The compacted results are the sentences of the text that say most.
 pub(super) fn results_of(text: &str) -> Results {
     let text = text.trim();
     Results { full: text.to_owned(), compacted: dense_characters(text, COMPACTED_CHARACTERS) }

@@ -15,8 +15,9 @@ use crate::tree::Command;
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Box<Command>),
-    /// Execute [`Command::BeginCall`]. Only if that is accepted, pass the prompt to the host: another process can have begun
-    /// the frame. Otherwise end the call: [`Turn`](super::Turn) answers it with the reason.
+    /// Execute [`Command::BeginCall`]. Pass the prompt to the host only if that command is accepted, because
+    /// another process can have begun the frame. Otherwise end the call: [`Turn`](super::Turn) answers it
+    /// with the reason.
     Begin {
         /// The call that runs the frame.
         call: CallId,
@@ -26,7 +27,7 @@ pub enum Action {
         caller: String,
         /// The session that was created for the frame, if it had none.
         session_id: Option<String>,
-        /// The prompt for the session of the frame. `None`: it works already.
+        /// The prompt for the session of the frame. `None`: the session works already.
         prompt: Option<Effect>,
     },
     /// Execute [`Command::EndCall`]: the call of a frame has ended.
@@ -40,8 +41,8 @@ pub enum Action {
         frame: FrameRef,
         /// Messages of the frame's session, oldest first.
         messages: Vec<Message>,
-        /// True if these are all messages of the session. Those that the log already contains, and those before them, are
-        /// left out.
+        /// True if these are all messages of the session. Messages that the log already contains, and all
+        /// messages before them, are left out.
         may_repeat: bool,
     },
     /// Answer a call from the state of the tree after the previous actions:
@@ -51,7 +52,8 @@ pub enum Action {
         call: CallId,
         /// The frame that was run by the call.
         handle: Handle,
-        /// ID of the calling session. Where conversations are folded, the answer ends with the frame in which its own is.
+        /// ID of the calling session. If conversations are folded, the answer ends with the frame in which
+        /// the conversation of that session is.
         caller: String,
         /// The reason, if the frame could not be run.
         problem: Option<String>,
@@ -136,14 +138,14 @@ pub enum Effect {
     },
     /// Return the answer of a tool call that was waiting for a call.
     Answer {
-        /// The call, as it was returned by the tool.
+        /// The call, as the tool returned it.
         call: CallId,
         /// The answer.
         text: String,
-        /// One line for people: what the call was about, and what became of that.
+        /// One line for people that says what the call was about and how it ended.
         title: String,
-        /// The frames that the call has popped, or for whose ends it has waited: the answer tells how they have ended, or what they
-        /// wait for.
+        /// The frames that the call has popped, or for whose ends it has waited. The answer says how they
+        /// have ended, or what they wait for.
         ended: Vec<Handle>,
     },
     /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with an empty

@@ -14,7 +14,7 @@ impl Turn<'_> {
     pub(super) fn child_returned(&mut self, caller: &str, child: &str, ending: Ending, is_unique: bool) {
         let frame = self.tree.by_id(child).filter(|frame| self.is_started_by(caller, child, *frame));
         if let Some(frame) = frame {
-            // It was popped by its agent, or because it was idle.
+            // Its agent popped it, or it was popped because it was idle.
             if self.tree.node(frame).status().is_finished() && matches!(ending, Ending::Answered(_)) {
                 self.command(Command::Deliver { frame: frame.into() });
             }
@@ -28,8 +28,8 @@ impl Turn<'_> {
         self.own_open_frame(session_id).filter(|frame| self.tree.node(*frame).status() == FrameStatus::InProgress)
     }
 
-    /// True if a tool of the session `caller` may have started the session `child`, whose frame this is. The sessions of
-    /// calls have ends of their own.
+    /// True if a tool of the session `caller` may have started the session `child`, whose frame this is. The
+    /// sessions of calls end in their own way.
     fn is_started_by(&self, caller: &str, child: &str, frame: Handle) -> bool {
         let known = self.sessions.parent_of(child);
         let above = self.tree.node(frame).parent().map(|parent| self.tree.node(parent).session_id());
@@ -47,7 +47,7 @@ impl Turn<'_> {
             Ending::Answered(_) => self.complete(&session_id, ending, &[]),
             Ending::Idle | Ending::Failed(_) => drop(self.sessions.ending.insert(session_id.clone(), ending)),
         }
-        // The frame's log keeps them.
+        // The frame's log keeps the messages.
         self.effect(Effect::ReadMessages { session_id });
     }
 

@@ -106,18 +106,20 @@ pub enum HostEvent {
         /// The messages, oldest first.
         messages: Vec<Message>,
     },
-    /// A person may have set a session's conversation back to an earlier point, or has opened it again: where it is follows from what
-    /// it has. It is in the frame in which it was then, if that is still open, and else in the nearest one above it that is. Open frames
-    /// that it has begun since are blocked, and go on when they are activated. Contexts show the results that it has lost. Frames are
-    /// not set back: what was done is done.
+    /// A person may have set a session's conversation back to an earlier point, or opened it again. The
+    /// contents of the conversation show where it is: in the frame in which it was at that point, if that
+    /// frame is still open, and otherwise in the nearest open frame above it. Open frames that it has begun
+    /// since then are blocked, and continue when they are activated. Contexts show the results that it has
+    /// lost. Frames are not set back: finished work stays finished.
     SessionSetBack {
         /// ID of the session.
         #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
-        /// What the tools of the library have answered in the conversation, also before it was compacted, oldest first.
+        /// The answers of the library's tools in the conversation, also those from before a compaction,
+        /// oldest first.
         answers: Vec<String>,
-        /// What the person has written in it, also before it was compacted, oldest first: what is gone is no part of the task any
-        /// more. `None`: the host does not know.
+        /// What the person has written in it, also before a compaction, oldest first. Messages that are gone
+        /// are not a part of the task any more. `None`: the host does not know.
         asked: Option<Vec<String>>,
     },
     /// A message was added to a session.
@@ -132,27 +134,30 @@ pub enum HostEvent {
         role: String,
         /// All text parts of the message, joined.
         text: String,
-        /// The time at which it was begun, in milliseconds since the Unix epoch: of a conversation that goes through several frames, it
-        /// says to which one the message belongs. Default: to the one in which the conversation is.
+        /// The time at which the message was begun, in milliseconds since the Unix epoch. If a conversation
+        /// goes through several frames, the time shows to which frame the message belongs. Default: to the
+        /// frame in which the conversation is.
         time: Option<u64>,
         /// Size of the session's context in tokens, if the model reported it.
         tokens: Option<u64>,
         /// Maximum size of the session's context in tokens, if it is known.
         context_limit: Option<u64>,
-        /// The request to the model that the message answers, if the host reports requests. It is recorded in the
-        /// session's frame, also if that is made later.
+        /// The request to the model that the message answers, if the host reports requests. It is recorded in
+        /// the session's frame, even if the frame is made later.
         request: Option<Box<ModelRequest>>,
     },
-    /// A request to a model ended that no message of the conversation answers: one that has failed and is repeated, or that for the
-    /// summary of a compaction. It is recorded in the session's frame, also if that is made later.
+    /// A request to a model ended that no message of the conversation answers: a request that failed and is
+    /// repeated, or the request for the summary of a compaction. It is recorded in the session's frame, even
+    /// if the frame is made later.
     ModelRequested {
         /// ID of the session.
         #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
-        /// ID of the request, which no message has. A repeated ID is ignored.
+        /// ID of the request. No message has this ID. A repeated ID is ignored.
         #[cfg_attr(feature = "schema", schemars(rename = "requestID"))]
         request_id: String,
-        /// The time at which it was begun, in milliseconds since the Unix epoch, as that of a message.
+        /// The time at which the request was begun, in milliseconds since the Unix epoch, like the time of a
+        /// message.
         time: Option<u64>,
         /// The request.
         request: Box<ModelRequest>,
@@ -180,8 +185,8 @@ pub enum HostEvent {
         /// to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`, `MultiEdit`,
         /// `NotebookEdit`.
         path: Option<String>,
-        /// The command line that the tool has run in a shell, if there is one. The files that it names as changed count as that:
-        /// see [`changes_of_command`](super::changes_of_command).
+        /// The command line that the tool has run in a shell, if there is one. The files that it names as
+        /// changed count as changed: see [`changes_of_command`](super::changes_of_command).
         command: Option<String>,
         /// The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
         #[cfg_attr(feature = "schema", schemars(default))]
@@ -189,10 +194,11 @@ pub enum HostEvent {
         /// True if the tool call failed. Default false.
         #[cfg_attr(feature = "schema", schemars(default))]
         failed: bool,
-        /// ID of the child session in which the tool has worked, if it has waited for its end. The frame of that session
-        /// is then finished, with [`answer`](HostEvent::ToolExecuted::answer) as results. If the tool call failed, the
-        /// frame is salvaged: it is blocked with the session's last message as results. If the child session may work again
-        /// already, so that this event is an old one, its frame stays open until
+        /// ID of the child session in which the tool has worked, if the tool has waited for the end of the
+        /// session. The frame of that session is then finished, with
+        /// [`answer`](HostEvent::ToolExecuted::answer) as results. If the tool call failed, the frame is
+        /// salvaged: it is blocked with the session's last message as results. If the child session may work
+        /// again already, so that this event is an old one, its frame stays open until
         /// [`SessionIdle`](HostEvent::SessionIdle).
         #[cfg_attr(feature = "schema", schemars(rename = "childID"))]
         child_id: Option<String>,
@@ -276,8 +282,8 @@ impl FileChange {
     }
 }
 
-/// An event with the keys of all kinds side by side. Serde's code for an enum whose key names the variant would be three
-/// times as large.
+/// An event with the keys of all kinds together. Serde's code for an enum whose key names the variant would
+/// be three times as large.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FlatEvent {

@@ -9,9 +9,9 @@ use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, Handle, NewChunk};
 use crate::tree::Command;
 
 impl Turn<'_> {
-    /// Handles a user's message.
+    /// Handles a message of the person.
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
-        // A prompt is the task of a session that works for a call, and of no other.
+        // A prompt is the task of a session only if the session works for a call.
         if self.take_answer(session_id, text) && !self.sessions.is_called(session_id) {
             if let Some(session) = self.sessions.known.get_mut(session_id) {
                 session.topic.said_aside(text);
@@ -22,7 +22,7 @@ impl Turn<'_> {
         let has_text = !text.trim().is_empty();
         let is_finished = |status: FrameStatus| !status.is_open() && status != FrameStatus::Planned;
         let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
-        // What is said while the conversation works on another frame belongs to that.
+        // What is said while the conversation works on another frame belongs to that frame.
         let finished = finished.filter(|own| has_text && self.sessions.place(session_id, tree) == Some(*own));
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         if let Some(finished) = finished {
@@ -39,7 +39,8 @@ impl Turn<'_> {
         let is_short = session.topic.is_short();
         let is_root = session.parent.is_none();
         if is_task && !session.is_called {
-            // What is added to a task is in the conversation together with it, unless that was compacted.
+            // An addition to a task is in the conversation together with the task, unless the
+            // conversation was compacted.
             let task = session.topic.task().map(str::to_owned);
             let is_whole = session.criteria.is_some() || task.as_deref().is_some_and(|task| text.contains(task));
             session.criteria = task.filter(|_| is_whole);
@@ -58,7 +59,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles that a person may have taken messages back: these are left.
+    /// Handles that a person may have taken messages back. `asked` has the messages that are left.
     pub(super) fn unasked(&mut self, session_id: &str, asked: &[String]) {
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         if session.is_called || !session.topic.set_back(asked) || self.begin_anew_if_taken_back(session_id, None) {
@@ -70,8 +71,9 @@ impl Turn<'_> {
         self.identify(session_id);
     }
 
-    /// If a person has taken back all that the frame of a session is about, and its title and criteria are set for good: what the person
-    /// has written instead begins another one.
+    /// Begins another frame if a person has taken back everything that the frame of a session is about, and
+    /// the title and criteria of that frame are set for good. The other frame is about what the person has
+    /// written instead.
     fn begin_anew_if_taken_back(&mut self, session_id: &str, message_id: Option<String>) -> bool {
         let own = self.own_open_frame(session_id).filter(|own| !self.tree.node(*own).record().placeholder);
         let own = own.filter(|own| self.sessions.place(session_id, self.tree) == Some(*own));
@@ -83,8 +85,8 @@ impl Turn<'_> {
         true
     }
 
-    /// Creates another frame for a session that is done with its own, below the same parent if that is open. The one before gets
-    /// another ID.
+    /// Creates another frame for a session that is done with its own frame, below the same parent if that
+    /// parent is open. The previous frame gets another ID.
     fn begin_anew(&mut self, session_id: &str, before: Handle, message_id: Option<String>, text: &str) {
         let tree = self.tree;
         if let Some(session) = self.sessions.known.get_mut(session_id) {
@@ -93,7 +95,8 @@ impl Turn<'_> {
             session.begun_with = message_id;
             session.log.begun_anew();
         }
-        // Named after its handle, which no other frame of the session can have, so no free number has to be searched.
+        // The ID comes from the frame's handle. No other frame of the session can have it, so no search for a
+        // free number is needed.
         let mut archived = Frame::id_in_conversation(session_id, before);
         while tree.by_id(&archived).is_some() {
             archived.push('~');
@@ -142,7 +145,7 @@ impl Turn<'_> {
             let title = known.and_then(|known| known.topic.title()).map(str::to_owned);
             let parent = known.and_then(|known| known.parent.clone());
             self.sessions.subagents.framed(&id);
-            // A conversation can be in another frame than its session's own.
+            // A conversation can be in a frame that is not its session's own frame.
             let place =
                 |parent: String| self.sessions.place(&parent, self.tree).map_or(FrameRef::Id(parent), FrameRef::Handle);
             let (session_id, parent) = (id.clone(), parent.map(place));

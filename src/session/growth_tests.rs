@@ -1,4 +1,4 @@
-//! Tests that an event takes the same steps however many sessions and calls there are.
+//! Tests that an event takes the same number of steps for any number of sessions and calls.
 
 use super::calls::CallOptions;
 use super::{HostEvent, Sessions, Turn};

@@ -1,4 +1,4 @@
-//! What is kept of a session that a host has reported.
+//! The data that is kept about a session that a host has reported.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,8 @@ use super::topic::Topic;
 use super::way::Way;
 use crate::frame::ModelRequest;
 
-/// Number of IDs of messages, and of tool calls, kept for each session. With them a message that is reported twice is
-/// counted once.
+/// Number of IDs of messages, and of tool calls, kept for each session, so that a message that is reported
+/// twice is counted once.
 const REMEMBERED_IDS: usize = 256;
 /// Maximum number of requests to models that are kept for a session without a frame.
 const WAITING_REQUESTS: usize = 256;
@@ -22,7 +22,7 @@ pub(super) struct Session {
     pub(super) begun_with: Option<String>,
     /// The messages of its conversation that the log of its frame has.
     pub(super) log: SessionLog,
-    /// The frames through which its conversation goes.
+    /// The frames through which its conversation has passed.
     pub(super) way: Way,
     pub(super) messages: RecentIds,
     pub(super) tool_calls: RecentIds,
@@ -30,8 +30,8 @@ pub(super) struct Session {
     pub(super) is_called: bool,
     /// The newest prompt of this library. The host reports it as a message of the user.
     pub(super) prompt: Option<String>,
-    /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
-    /// `None` after a compaction or a restart.
+    /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages
+    /// of the person. `None` after a compaction or a restart.
     pub(super) criteria: Option<String>,
     /// The requests to models that were made before the session had a frame, oldest first.
     pub(super) requests: Vec<ModelRequest>,
@@ -59,7 +59,7 @@ pub(super) enum LogProgress {
     /// Not known: the frame, or this process, is younger than the session may be.
     #[default]
     Unknown,
-    /// The host was asked for the messages of the session. These were finished meanwhile.
+    /// The host was asked for the messages of the session. The messages in the list were finished meanwhile.
     Asked(Vec<Message>),
     /// The log has them. Further messages are appended.
     Complete,

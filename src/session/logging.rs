@@ -1,4 +1,5 @@
-//! How a [`Turn`] keeps the messages of sessions in the logs of their frames, while the sessions work and at their ends.
+//! How a [`Turn`] keeps the messages of sessions in the logs of their frames, while the sessions work and
+//! when they end.
 
 use super::calls::Progress;
 use super::compaction::Message;
@@ -11,7 +12,8 @@ use crate::frame::FrameRef;
 const WAITING_MESSAGES: usize = 64;
 
 impl Turn<'_> {
-    /// Logs a message that will not change any more. The first one of a session asks for those before it.
+    /// Logs a message that will not change any more. The first such message of a session makes the library
+    /// ask for the messages before it.
     pub(super) fn message_finished(&mut self, session_id: &str, message: Message) {
         let is_framed = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.has_frame);
         let has_frame = is_framed || self.tree.by_id(session_id).is_some();
@@ -76,7 +78,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Logs messages, each in the frame in which the conversation was at its time.
+    /// Logs messages, each in the frame in which the conversation was at the time of the message.
     fn keep(&mut self, session_id: &str, messages: Vec<Message>, may_repeat: bool) {
         let mut parts: Vec<(FrameRef, Vec<Message>)> = Vec::new();
         for message in messages {

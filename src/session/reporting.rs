@@ -23,8 +23,8 @@ const WRITING_TOOLS: [&str; 9] =
     ["write", "edit", "multiedit", "patch", "apply_patch", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 impl Sessions {
-    /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
-    /// current time as [`Turn::now`].
+    /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions,
+    /// and `now` is the current time, as in [`Turn::now`].
     pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
         let event = self.subagents.patterns().receive(event);
         let mut turn = Turn::new(self, tree, now);
@@ -32,7 +32,7 @@ impl Sessions {
         turn.into_actions()
     }
 
-    /// Returns the actions that are due at the time `now`, which is that of [`Turn::now`].
+    /// Returns the actions that are due at the time `now`, which is measured like [`Turn::now`].
     pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
         let mut turn = Turn::new(self, tree, now);
         turn.poll();
@@ -41,15 +41,15 @@ impl Sessions {
 }
 
 impl Turn<'_> {
-    /// Handles an event, and the delayed events that it releases. A queue instead of recursion: each of a long chain of
-    /// sessions can wait for the one before it.
+    /// Handles an event, and the delayed events that it releases. It uses a queue instead of recursion,
+    /// because each session in a long chain can wait for the session before it.
     pub(crate) fn report(&mut self, event: ReceivedEvent) {
         self.released.push(event);
         self.handle_released();
     }
 
     pub(super) fn handle_released(&mut self) {
-        // The next one is the last.
+        // The next event is the last of the list.
         let mut next: Vec<ReceivedEvent> = self.released.drain(..).rev().collect();
         while let Some(event) = next.pop() {
             self.handle(event);
@@ -79,7 +79,7 @@ impl Turn<'_> {
             HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
                 let (awaited, mut event) = (session_id.clone(), event);
                 if let HostEvent::Message { text, .. } = &mut event {
-                    // More of the text is not used.
+                    // The rest of the text is not used.
                     *text = beginning(text, CRITERIA_CHARACTERS).to_owned();
                 }
                 self.wait_for(&awaited, ReceivedEvent { event, is_subagent });
@@ -150,7 +150,7 @@ impl Turn<'_> {
         self.stop_overdue_calls();
         self.resume_answered();
         self.handle_released();
-        // Also what no change of the tree shows.
+        // Also handles what no change of the tree shows.
         self.sessions.settled = Default::default();
     }
 
@@ -172,7 +172,7 @@ impl Turn<'_> {
             self.sessions.watch(frame, self.now);
         }
         if let Some(request) = record.and_then(|record| record.summary_request.as_deref()) {
-            // From the time before a restart.
+            // The request is from the time before a restart.
             self.sessions.compactions.restore(session_id, request);
         }
         if let Some(parent) = parent {
@@ -204,7 +204,8 @@ impl Turn<'_> {
     /// Tracks a child session as a subagent, unless it works for a call.
     fn child_created(&mut self, session_id: &str, parent: &str, title: &str, is_subagent: bool) {
         let is_tracked = self.sessions.subagents.get(session_id).is_some();
-        // A session that has a frame before it is described existed before the host restarted. It keeps its frame.
+        // A session existed before the host restarted if it has a frame before it is described. It keeps that
+        // frame.
         let is_resumed = !is_tracked && self.tree.by_id(session_id).is_some();
         if is_resumed || self.sessions.is_called(session_id) {
             return;
@@ -230,7 +231,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles the delayed child sessions of a caller, when none of its calls waits for its session any more.
+    /// Handles the delayed child sessions of a caller when no call of the caller waits for its session any
+    /// more.
     pub(super) fn release(&mut self, caller: &str) {
         if !self.sessions.calls.is_creating_for(caller) {
             let unassigned = self.sessions.take_unassigned(caller);
@@ -302,7 +304,8 @@ impl Turn<'_> {
         self.keep_messages(session_id, messages);
     }
 
-    /// Records a request to a model in the frame of a session. If it has none yet, the request waits for it.
+    /// Records a request to a model in the frame of a session. If the session has no frame yet, the request
+    /// waits for the frame.
     fn requested(&mut self, session_id: &str, request: ModelRequest, time: Option<u64>) {
         if self.has_frame(session_id) {
             let frame = self.sessions.frame_at(session_id, time);
@@ -324,15 +327,16 @@ impl Turn<'_> {
 
     fn observe_message(&mut self, session_id: &str, is_user: bool, tokens: Option<u64>, context_limit: Option<u64>) {
         self.sessions.subagents.message(session_id, is_user, self.now);
-        // A message of the user begins new work; one of the assistant shows only that the session was not idle.
+        // A message of the user begins new work. A message of the assistant shows only that the session was
+        // not idle.
         if is_user || self.sessions.ending.get(session_id) == Some(&Ending::Idle) {
             self.sessions.ending.remove(session_id);
         }
         self.sessions.observe(session_id).message(!is_user, tokens, context_limit);
     }
 
-    /// Makes the frame of the session that works now the active one. That is for people who look at the tree: no frame is
-    /// added to the active one because of it.
+    /// Makes the frame of the session that works now the active one. This is for people who look at the tree:
+    /// it does not cause new frames to be added to the active one.
     fn show_as_active(&mut self, session_id: &str) {
         let own = self.open_frame(session_id).filter(|own| self.tree.active() != Some(*own));
         if let Some(own) = own {
@@ -362,7 +366,8 @@ impl Turn<'_> {
     }
 }
 
-/// The changes of a tool call: those that the host names, and the file with which a writing tool was called.
+/// The file changes of a tool call: the changes that the host names, and the file with which a writing tool
+/// was called.
 fn changed_files(tool: &str, path: Option<String>, mut changes: Vec<FileChange>) -> Vec<FileChange> {
     let written =
         path.filter(|path| WRITING_TOOLS.contains(&tool) && changes.iter().all(|change| change.path() != path));

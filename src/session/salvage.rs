@@ -8,7 +8,7 @@ use crate::frame::{Frame, FrameStatus, Handle, Results, SALVAGED};
 use crate::text::{newest_lines, one_line};
 use crate::tree::{Command, Records};
 
-/// Maximum number of files that are named. The newest are.
+/// Maximum number of files that are named. The newest files are named.
 const NAMED_FILES: usize = 5;
 /// Maximum length of the last decision, in characters.
 const DECISION_CHARACTERS: usize = 200;
@@ -22,9 +22,9 @@ struct Work {
 }
 
 impl Turn<'_> {
-    /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that was stopped meanwhile only
-    /// gets the results; one that was blocked with results of its own keeps them. `messages` are those of the session, if
-    /// they were read.
+    /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that was
+    /// stopped meanwhile only gets the results. A frame that was blocked with results of its own keeps its
+    /// results. `messages` are the messages of the session, if they were read.
     pub(super) fn block_salvaged(
         &mut self,
         handle: Handle,
@@ -76,7 +76,7 @@ fn salvaged_results(cause: &str, last_words: Results) -> Results {
     Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
 }
 
-/// The work that was done. It tells a frame that has done nothing from one that was interrupted in its work.
+/// The work that was done. It shows whether a frame has done nothing or was interrupted in its work.
 fn done(work: &Work, frame: &Frame) -> String {
     let Work { duration, messages, tool_calls } = *work;
     if messages == 0 && tool_calls == 0 {
@@ -104,7 +104,7 @@ fn counted(count: u32, thing: &str) -> String {
     format!("{count} {thing}{ending}")
 }
 
-/// A span in the largest unit of which it has at least two.
+/// A time span in the largest unit that makes at least two.
 fn span(milliseconds: u64) -> String {
     match milliseconds / 1_000 {
         0 => format!("{milliseconds} ms"),

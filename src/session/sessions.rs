@@ -13,37 +13,39 @@ use crate::frame::{Change, Event, Frame, FrameStatus, Handle};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
-/// Maximum number of events that wait for one session, and of sessions for which events wait. They bound the process
-/// memory if sessions are never described.
+/// Maximum number of events that wait for one session, and of sessions for which events wait. These limits
+/// bound the process memory if sessions are never described.
 const WAITING_EVENTS: usize = 256;
 const AWAITED_SESSIONS: usize = 32_768;
 /// Time between two looks at blocked frames, which other processes can answer, in milliseconds.
 const LOOK_INTERVAL: u64 = 1_000;
-/// Maximum number of frames that have ended in the background of which one context tells.
+/// Maximum number of frames that have ended in the background and that one context reports.
 const TOLD_AT_ONCE: usize = 8;
 /// Maximum number of sessions in a circle of parents that is found.
 const SEARCHED_CIRCLE: usize = 256;
 
-/// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
+/// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow
+/// from it.
 ///
 /// - A root session gets a frame with its first message.
-/// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a
-///   push or plan below it), its criteria are what the user has written since it began, without messages of one or two words.
-///   Its title is that of the session if the host reported it before the first message, in place of another title, or
-///   after the task; otherwise the first words of the newest message that is not much shorter than the one of the title before.
-/// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
-///   reported in any order: the host is asked to describe a session that it has not reported.
-/// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
-///   keeps its handle.
-/// - Files that tools write become artifacts. The summary of a compaction becomes the results so far of an open frame.
-///   A subagent's frame is finished with its answer when the tool that has started the subagent returns; if the host does
-///   not report that, when the subagent is idle for a while.
+/// - The identity of a session's frame can be set for good ([`Command::Identify`](crate::Command::Identify),
+///   or a push or plan below it). Until then, its criteria are what the person has written since it began,
+///   without messages of one or two words. Its title is the title of the session if the host reported it
+///   before the first message, in place of another title, or after the task. Otherwise its title is the first
+///   words of the newest message that is not much shorter than the message of the title before.
+/// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and
+///   child may be reported in any order: the host is asked to describe a session that it has not reported.
+/// - A session that continues after its frame is finished gets another frame with its next message. The
+///   finished frame keeps its handle.
+/// - Files that tools write become artifacts. The summary of a compaction becomes the results so far of an
+///   open frame. A subagent's frame is finished with its answer when the tool that has started the subagent
+///   returns; if the host does not report that, when the subagent is idle for a while.
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
 ///
-/// Requests for summaries outlive the process, and so does the record of calls: after a restart their frames are known as
-/// interrupted. All else, spans included, does not: the host describes its sessions again, and an interrupted frame is
-/// activated again.
+/// Requests for summaries outlive the process, and so does the record of calls: after a restart their frames
+/// are known as interrupted. Everything else, time spans included, does not outlive the process: the host
+/// describes its sessions again, and an interrupted frame is activated again.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     /// The sessions that are tracked as subagents.
@@ -62,13 +64,15 @@ pub struct Sessions {
     pub host: String,
     /// The time of the first turn of this process, in milliseconds since the Unix epoch.
     pub(crate) begun_at: Option<u64>,
-    /// The revision of the tree and the changes of calls at which nothing was left to do for calls.
+    /// The revision of the tree, and the number of changes of calls, at which nothing was left to do for
+    /// calls.
     pub(crate) settled: (u64, u64),
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,
     observations: BTreeMap<String, Observation>,
-    /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
+    /// Descriptions of child sessions by caller, while it is not known which of the child sessions were
+    /// created for the caller's calls.
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
     /// Events by the session that must be described first.
     waiting: BTreeMap<String, Vec<ReceivedEvent>>,
@@ -76,16 +80,17 @@ pub struct Sessions {
     awaited: BTreeMap<String, String>,
     /// The blocked frames of known sessions.
     blocked: BTreeSet<Handle>,
-    /// The time of the next look at the frames that others can change: blocked ones, and those of calls.
+    /// The time of the next look at the frames that others can change: blocked frames, and the frames of
+    /// calls.
     next_look: u64,
-    /// Frames that have ended in the background, by the session that is to be told.
+    /// Frames that have ended in the background, by the session whose agent is to be told.
     news: BTreeMap<String, News>,
 }
 
 /// The frames that have ended in the background since the newest message of a session's agent.
 #[derive(Debug, Clone, Default)]
 struct News {
-    /// Each frame with the reason if it could not be started; else the reason is empty.
+    /// Each frame with the reason why it could not be started. The reason is empty if the frame was started.
     frames: Vec<(Handle, String)>,
     /// Number of frames that a context has shown. The agent's next message shows that it has seen them.
     shown: usize,
@@ -104,8 +109,8 @@ impl Sessions {
         self.observations.entry(session_id.to_owned()).or_default()
     }
 
-    /// True if the agent of a session should be advised to plan, if nothing is planned in its root. If the host has reported
-    /// nothing about the session, this is always true.
+    /// True if the agent of a session should be advised to plan, if nothing is planned in its root. If the
+    /// host has reported nothing about the session, this is always true.
     pub fn needs_planning_advice(&self, session_id: &str) -> bool {
         self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
     }
@@ -115,8 +120,8 @@ impl Sessions {
         self.calls.next_to_begin(waits, |session_id| self.parent_of(session_id))
     }
 
-    /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background, or why it could
-    /// not be started.
+    /// Remembers that the agent of a session is to be told about a frame: how it has ended after it ran in
+    /// the background, or why it could not be started.
     pub(super) fn tell(&mut self, session_id: &str, frame: Handle, problem: String) {
         self.told(session_id, frame);
         if self.is_known(session_id) {
@@ -134,7 +139,8 @@ impl Sessions {
         }
     }
 
-    /// The frames of which the next context tells the agent of a session. Later contexts tell of the others.
+    /// The frames whose ends the next context reports to the agent of a session. Later contexts report the
+    /// others.
     pub(crate) fn news(&self, session_id: &str) -> Vec<(Handle, String)> {
         self.news.get(session_id).into_iter().flat_map(|news| &news.frames).take(TOLD_AT_ONCE).cloned().collect()
     }
@@ -146,7 +152,7 @@ impl Sessions {
         }
     }
 
-    /// Notes a message of a session's agent, which has seen what was shown.
+    /// Notes a message of a session's agent, which has seen the frames that were shown.
     pub(super) fn replied(&mut self, session_id: &str) {
         if let Some(news) = self.news.get_mut(session_id) {
             news.frames.drain(..news.shown);
@@ -157,7 +163,7 @@ impl Sessions {
         }
     }
 
-    /// Watches a frame that is blocked, until it is not.
+    /// Watches a blocked frame until it is not blocked any more.
     pub(super) fn watch(&mut self, handle: Handle, now: u64) {
         self.look_later(now);
         self.blocked.insert(handle);
@@ -170,12 +176,13 @@ impl Sessions {
         }
     }
 
-    /// True if the frame is blocked, and this host goes on with it when it is answered.
+    /// True if the frame is blocked, and this host resumes it when it is answered.
     pub(super) fn is_watched(&self, handle: Handle) -> bool {
         self.blocked.contains(&handle)
     }
 
-    /// Looks at the blocked frames, if that is due. Returns those that are answered and that no call runs.
+    /// Looks at the blocked frames, if that is due. Returns the frames that are answered and that no call
+    /// runs.
     pub(super) fn answered(&mut self, tree: &Tree, now: u64) -> Vec<Handle> {
         if now < self.next_look {
             return Vec::new();
@@ -197,14 +204,14 @@ impl Sessions {
         }
     }
 
-    /// True if a message is the prompt that was remembered. It is then forgotten.
+    /// True if a message is the prompt that was remembered. The prompt is then forgotten.
     pub(super) fn take_prompt(&mut self, session_id: &str, text: &str) -> bool {
         let prompt = self.known.get_mut(session_id).map(|session| &mut session.prompt);
         prompt.and_then(|prompt| prompt.take_if(|prompt| prompt == text.trim())).is_some()
     }
 
-    /// Notes a change of the tree: a frame is blocked or answered; the suggestion that it follows, or whose frame it ends,
-    /// is not pending any more.
+    /// Notes a change of the tree: a frame is blocked or answered. A suggestion is not pending any more if
+    /// the change follows it or ends its frame.
     pub(crate) fn changed(&mut self, tree: &Tree, event: &Event, now: u64) {
         match &event.change {
             Change::StatusChanged { status: FrameStatus::Blocked, .. }
@@ -215,7 +222,7 @@ impl Sessions {
             Change::Answered { .. } if self.blocked.contains(&event.handle) => self.next_look = now,
             _ => {}
         }
-        // What a command of this process has ended is noticed at once.
+        // An end by a command of this process is noticed at once.
         let is_end = matches!(&event.change, Change::StatusChanged { .. } | Change::Invalidated { .. });
         if is_end && self.calls.runs(event.handle) {
             self.next_look = now;
@@ -243,7 +250,8 @@ impl Sessions {
         }
     }
 
-    /// The frame for which a session works: that in which its conversation is, or that of the nearest session above it that has one.
+    /// The frame for which a session works: the frame in which its conversation is, or the frame of the
+    /// nearest session above it that has one.
     pub(crate) fn served(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
         let sessions = std::iter::successors(Some(session_id), |id| self.parent_of(id));
         // The parents that a host reports can form a circle.
@@ -277,7 +285,7 @@ impl Sessions {
 
     /// True if the conversation of a session has the criteria of a frame that it is in word for word.
     pub(crate) fn has_criteria(&self, session_id: &str, frame: Handle, tree: &Tree) -> bool {
-        // A person has corrected what it was told.
+        // A person has corrected what the conversation was told.
         if tree.node(frame).record().corrected_at.is_some() {
             return false;
         }
@@ -288,7 +296,7 @@ impl Sessions {
         criteria == Some(&tree.node(frame).record().success_criteria)
     }
 
-    /// True if conversations say themselves in which frame they are: those of a host that folds them.
+    /// True if conversations themselves say in which frame they are: those of a host that folds them.
     pub(crate) fn say_places(&self) -> bool {
         self.calls.settings.r#in == CallPlace::Conversation
     }
@@ -312,7 +320,7 @@ impl Sessions {
         session.zip(tool_call_id).is_none_or(|(session, id)| session.tool_calls.is_new(id))
     }
 
-    /// Stores the description of a session, whose frame may exist from the time before a restart.
+    /// Stores the description of a session. Its frame may exist from the time before a restart.
     pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str, frame: Option<&Frame>) {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.parent = parent;
@@ -337,8 +345,8 @@ impl Sessions {
         above.take(SEARCHED_CIRCLE).any(|above| above == other)
     }
 
-    /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
-    /// If too many sessions are awaited already, the event is ignored.
+    /// Delays an event until a session is described. Returns true if it is the first event that waits for
+    /// this session. If too many sessions are awaited already, the event is ignored.
     pub(super) fn wait_for(&mut self, session_id: &str, event: ReceivedEvent) -> bool {
         if self.waiting.len() >= AWAITED_SESSIONS && !self.waiting.contains_key(session_id) {
             return false;

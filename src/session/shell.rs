@@ -1,5 +1,6 @@
-//! What a command line of a shell says of the files that it changes: redirections, `tee`, `mv`, `cp`, `rm`, `touch` and `sed -i`. It is read
-//! and never run, so what only the shell knows (variables, patterns, other programs) is left out.
+//! Reads from a command line of a shell which files it changes: redirections, `tee`, `mv`, `cp`, `rm`,
+//! `touch` and `sed -i`. The command line is read and never run, so everything that only the shell knows
+//! (variables, patterns, other programs) is left out.
 
 use super::FileChange;
 
@@ -7,11 +8,11 @@ use super::FileChange;
 const KEYWORDS: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "exec"];
 /// The longest path of a folder, in bytes.
 const LONGEST_FOLDER: usize = 4_096;
-/// Names of files of the system, which are no work.
+/// Paths of the system. Files there do not count as work.
 const OF_SYSTEM: [&str; 4] = ["/dev/", "/tmp/", "/proc/", "/var/tmp/"];
 
-/// The changes of files that a command line names, in their order. Paths are those of the command line, behind the folders into which it
-/// has changed.
+/// The changes of files that a command line names, in their order. Paths are those of the command line, below
+/// the folders into which it has changed.
 ///
 /// ```
 /// use callstack_core::session::{FileChange, changes_of_command};
@@ -24,7 +25,8 @@ pub fn changes_of_command(command: &str) -> Vec<FileChange> {
     read(command).changes
 }
 
-/// The folder in which a command line leaves its shell, from the one in which it began; empty if that is the same. `None`: nobody knows.
+/// The folder in which a command line leaves its shell, relative to the folder in which it began; empty if
+/// both are the same. `None`: the folder is not known.
 pub fn folder_after(command: &str) -> Option<String> {
     read(command).folder
 }
@@ -62,11 +64,11 @@ enum Token {
     Word(Word),
     /// The end of a command: `;`, `&&`, `|`, a new line and the like.
     End,
-    /// The output goes into the file behind it.
+    /// The output goes into the file that follows.
     Into,
-    /// The input comes from the word behind it.
+    /// The input comes from the word that follows.
     From,
-    /// A shell within this one begins, and ends.
+    /// A shell within this one begins or ends.
     Open,
     Close,
 }
@@ -75,12 +77,12 @@ enum Token {
 #[derive(Default)]
 struct Word {
     text: String,
-    /// The shell replaces a part of it.
+    /// True if the shell replaces a part of the word.
     is_made: bool,
 }
 
 impl Word {
-    /// The path that it names, if the shell puts nothing in.
+    /// The path that the word names, if the shell replaces no part of it.
     fn path(&self) -> Option<&str> {
         let is_name = !self.text.is_empty() && !self.text.contains('\n');
         let is_path = !self.is_made && is_name && !OF_SYSTEM.iter().any(|of| self.text.starts_with(of));
@@ -96,12 +98,12 @@ impl Word {
     }
 }
 
-/// Takes a command line apart.
+/// Splits a command line into its parts.
 struct Tokens<'a> {
     rest: &'a str,
-    /// The lines that end the documents which begin behind this line.
+    /// The lines that end the documents that begin after this line.
     documents: Vec<String>,
-    /// The file behind `>&`.
+    /// The file after `>&`.
     target: Option<Word>,
 }
 
@@ -129,7 +131,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Skips what stands between a bracket, which is next, and its partner.
+    /// Skips the text between a bracket, which is next, and its partner.
     fn skip_within(&mut self, open: char, close: char) {
         let mut depth = 0_usize;
         for (at, next) in self.rest.char_indices() {
@@ -198,7 +200,7 @@ impl Iterator for Tokens<'_> {
                 self.skip_documents();
                 return Some(Token::End);
             }
-            // A calculation, and a comparison: what is greater there is no file.
+            // A calculation or a comparison: a word after `>` there is not a file.
             if self.rest.starts_with("((") {
                 self.skip_within('(', ')');
                 continue;
@@ -226,7 +228,7 @@ impl Iterator for Tokens<'_> {
                 return Some(Token::Into);
             }
             if self.skip(">&") {
-                // Into another stream, as in `2>&1`, or into a file.
+                // The output goes into another stream, as in `2>&1`, or into a file.
                 let target = self.word();
                 match target.text.chars().all(|digit| digit.is_ascii_digit() || digit == '-') {
                     true => continue,
@@ -259,7 +261,7 @@ impl Iterator for Tokens<'_> {
 }
 
 struct Reading {
-    /// The folder into which the command line has changed. `None`: nobody knows which one.
+    /// The folder into which the command line has changed. `None`: the folder is not known.
     folder: Option<String>,
     /// The folders of the shells around this one.
     above: Vec<Option<String>>,
@@ -301,7 +303,8 @@ impl Reading {
         let names: Vec<&Word> = arguments.iter().filter(|word| !word.is_option() && !word.is_empty()).collect();
         let has =
             |others: &[&str]| options.iter().any(|option| others.iter().any(|other| option.text.starts_with(other)));
-        // Options whose value would be taken for a file, and what stays where it is.
+        // Options whose value would otherwise count as a file, and options with which the files stay where
+        // they are.
         let is_other = match &*program.text {
             "touch" => has(&["-d", "-r", "-t", "--date", "--reference"]),
             "mv" | "cp" => has(&["-t", "--target-directory"]),
@@ -320,7 +323,7 @@ impl Reading {
             "mv" => self.moved(&names, true),
             "cp" => self.moved(&names, false),
             "sed" if options.iter().any(|option| option.text.starts_with("-i") || option.text == "--in-place") => {
-                // A script is the word behind an option for it, else the first name.
+                // The script is the word after an option for a script, or else the first name.
                 let is_for_script = |word: &Word| matches!(&*word.text, "-e" | "-f" | "--expression" | "--file");
                 let has_script = options.iter().any(|option| is_for_script(option));
                 let behind = std::iter::once(false).chain(arguments.iter().map(is_for_script));
@@ -340,7 +343,8 @@ impl Reading {
         self.folder = folder.filter(|folder| folder.len() <= LONGEST_FOLDER);
     }
 
-    /// The last name is the place, a folder if there are several others, or if it ends like one.
+    /// The last name is the target. It is a folder if there are several other names, or if it ends like a
+    /// folder.
     fn moved(&mut self, names: &[&Word], is_gone: bool) {
         let Some((place, sources)) = names.split_last() else { return };
         let Some(to) = place.path().and_then(|path| self.at(path)) else { return };

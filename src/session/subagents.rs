@@ -169,7 +169,8 @@ pub struct Subagent {
     /// Time of the completion; `None` before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<u64>,
-    /// Number of returns of its tool that have not been reported: one for each time that its work was begun.
+    /// Number of returns of its tool that have not been reported: one for each time that work in the session
+    /// was begun.
     #[serde(skip)]
     returns_due: u32,
 }
@@ -328,11 +329,12 @@ impl Subagents {
         }
     }
 
-    /// Reports that a tool that worked in a session has returned. `is_unique` is true if a repeated report would have been
-    /// recognized. Returns the step if the work has ended.
+    /// Reports that a tool that worked in a session has returned. `is_unique` is true if a repeated report
+    /// would have been recognized. Returns the step if the work has ended.
     ///
-    /// The session can work again already: then the report is an old one. It is not if the session is idle, and if it is
-    /// the only one that is due. Otherwise the ending is remembered until the session is idle.
+    /// The session can work again already: then the report is an old one. The report is not old if the
+    /// session is idle, or if it is unique and the only one that is due. Otherwise the ending is remembered
+    /// until the session is idle.
     pub(super) fn returned(&mut self, session_id: &str, ending: Ending, is_unique: bool) -> Option<Step> {
         let mut has_ended = true;
         if let Some(session) = self.sessions.get_mut(session_id) {
@@ -355,7 +357,7 @@ impl Subagents {
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none())?;
         let was_idle = std::mem::replace(&mut session.is_idle, true);
         match self.endings.remove(session_id) {
-            // The answer may be that of earlier work, so the messages of the session decide.
+            // The answer may belong to earlier work, so the messages of the session decide.
             Some(Ending::Answered(_)) => return Some(Step::End(session_id.to_owned(), Ending::Idle)),
             Some(ending) => return Some(Step::End(session_id.to_owned(), ending)),
             None => {}
@@ -422,7 +424,8 @@ impl Subagents {
         }
         let due = self.completions.due(now);
         for session_id in &due {
-            // Returned once. If the completion fails, the step is returned again after the next idle delay.
+            // Each step is returned once. If the completion fails, the step is returned again after the next
+            // idle delay.
             if let Some(session) = self.sessions.get_mut(session_id) {
                 session.completes_at = None;
             }

@@ -11,7 +11,8 @@ use crate::frame::{CompactionType, FrameStatus, Handle, PopStatus, Results, Summ
 use crate::text::one_line;
 use crate::tree::{Command, Records};
 
-/// Number of finished children that the prompt of a compaction names. The context has room for so many of usual results.
+/// Number of finished children that the prompt of a compaction names. The context has room for this number of
+/// children with results of usual length.
 const NAMED_CHILDREN: usize = 8;
 
 impl Turn<'_> {
@@ -52,7 +53,8 @@ impl Turn<'_> {
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// Notes that the conversation of a session is replaced: it has forgotten what was delivered to the frames that it is in.
+    /// Notes that the conversation of a session is replaced: it has forgotten the results that were delivered
+    /// to the frames that it is in.
     fn forget(&mut self, session_id: &str) {
         for frame in self.sessions.frames_of(session_id, self.tree) {
             self.command(Command::Forget { frame: frame.into() });
@@ -94,13 +96,14 @@ impl Turn<'_> {
         self.summed_up(session_id, refusal);
         if !messages.is_empty() {
             self.forget_figures(session_id, frame);
-            // Also what was delivered since the compaction began: the summary may not mention it.
+            // Also forgets what was delivered since the compaction began: the summary may not mention it.
             self.forget(session_id);
         }
         self.keep_messages(session_id, finished_only(messages));
     }
 
-    /// The frame of which a summary of a session is: that of a call that ends with it, else the one in which the conversation is.
+    /// The frame whose work a summary of a session covers: the frame of a call that ends with the summary, or
+    /// else the frame in which the conversation is.
     fn summed_up_frame(&self, session_id: &str) -> Option<Handle> {
         let call = self.sessions.calls.of_session(session_id).map(|(_, call)| call);
         let ending = call.filter(|call| matches!(call.progress, Progress::SummingUp { .. })).map(|call| call.handle);
@@ -134,7 +137,7 @@ impl Turn<'_> {
         self.continue_with(id, handle, text);
     }
 
-    /// Goes on with the call that waited for the summary of its session, if there is one.
+    /// Continues the call that waited for the summary of its session, if there is one.
     fn summed_up(&mut self, session_id: &str, refusal: Option<Refusal>) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         match (&call.progress, refusal) {

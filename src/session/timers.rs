@@ -1,4 +1,5 @@
-//! Moments at which something is due, in their order, so that the next one is found without a look at all others.
+//! Moments at which something is due, in their order, so that the next one is found without a look at all
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

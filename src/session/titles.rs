@@ -1,8 +1,8 @@
-//! Titles of child sessions, and the patterns that tell which of them are subagents.
+//! Titles of child sessions, and the patterns that show which of them are subagents.
 //!
-//! Agents can add patterns, so everything about them is bounded: their number, their length, the size to which they are
-//! compiled, and the part of a title that is matched. Matching needs no lock: an event is matched when it is received,
-//! before the sessions are locked for it.
+//! Agents can add patterns, so everything about them is bounded: their number, their length, the size to
+//! which they are compiled, and the part of a title that is matched. Matching needs no lock: an event is
+//! matched when it is received, before the sessions are locked for it.
 
 use std::sync::Arc;
 
@@ -17,8 +17,9 @@ use crate::text::beginning;
 const PATTERNS: usize = 20;
 /// Maximum length of a pattern, in characters.
 const PATTERN_CHARACTERS: usize = 200;
-/// Maximum size of a compiled pattern, in bytes. Matching a title takes at most as many steps as the title has
-/// characters, times the parts of the compiled pattern, of which these bytes hold about four hundred.
+/// Maximum size of a compiled pattern, in bytes. The steps to match a title are at most the number of its
+/// characters multiplied by the number of parts of the compiled pattern. These bytes hold about four hundred
+/// parts.
 const PATTERN_SIZE: usize = 16 << 10;
 /// Number of characters of a title that are matched; the rest is not looked at.
 const MATCHED_CHARACTERS: usize = 300;
@@ -76,11 +77,11 @@ fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).case_insensitive(true).size_limit(PATTERN_SIZE).build().ok()
 }
 
-/// An event with what its title says, which was matched when the event was received.
+/// An event with the result of matching its title. The title was matched when the event was received.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReceivedEvent {
     pub(super) event: HostEvent,
-    /// True if the event has a title, and the title fits one of the patterns.
+    /// True if the event has a title, and the title matches one of the patterns.
     pub(super) is_subagent: bool,
 }
 

@@ -1,5 +1,5 @@
-//! [`Topic`]: what a session is about, from its title and its messages. The frame of a session has this identity as long as
-//! it is a placeholder.
+//! [`Topic`]: what a session is about, from its title and its messages. The frame of a session has this
+//! identity as long as the frame is a placeholder.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,10 @@ use crate::frame::{Frame, Identity};
 use crate::keywords::word_count;
 use crate::text::{beginning, one_line};
 
-/// A message with fewer words does not change a task with at least as many: "go on", "yes, please".
+/// A message with fewer words does not change a task that has at least this number of words: "continue",
+/// "yes, please".
 const TASK_WORDS: usize = 3;
-/// A message with less than this part of a task's words adds to it: "use Postgres, please".
+/// A message with less than this part of a task's words is an addition to the task: "use Postgres, please".
 const NEW_TASK: usize = 2;
 /// Maximum length of a title that is taken from a message, in words and in characters.
 const TITLE_WORDS: usize = 6;
@@ -26,21 +27,23 @@ const MESSAGES: usize = 64;
 
 /// What a session is about.
 ///
-/// - The task is what the user has written since the session's frame began. What leads is the newest message with at least half as
-///   many words as the one that led before; shorter ones are answers and additions. A message of one or two words changes nothing. If
-///   there is no room for all of it, additions have up to half of it, newest first, then what leads, then what came before that.
-/// - The session's title names it. A title that the session had before its first message, or that replaces another title,
-///   was given by a person and stays as long as the process lives. Any other title was made from the messages before it,
-///   so the first words of the next task replace it.
+/// - The task is what the person has written since the session's frame began. The leading message is the
+///   newest message with at least half as many words as the leading message before. Shorter messages are
+///   answers and additions. A message of one or two words changes nothing. If there is no room for the whole
+///   task, additions have up to half of the room, newest first, then the leading message, then the messages
+///   before it.
+/// - The session's title names it. A person gave the title if the session had it before its first message, or
+///   if it replaces another title. Such a title stays as long as the process lives. Any other title was made
+///   from the messages before it, so the first words of the next task replace it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Topic {
-    /// What the frame says of the messages from before a restart, until the host has shown them.
+    /// The task in the frame from the messages before a restart, until the host has shown those messages.
     restored: Option<Task>,
-    /// The messages of the user since the frame began or the process did, oldest first.
+    /// The messages of the person since the frame or the process began, oldest first.
     messages: VecDeque<Message>,
-    /// True if the frame has begun with the first one of them: no earlier ones belong to it.
+    /// True if the frame began with the first of these messages: no earlier messages belong to it.
     is_whole: bool,
-    /// What follows from them.
+    /// The task that follows from the messages.
     task: Option<Task>,
     title: Option<String>,
     /// True if a person has given the title.
@@ -52,9 +55,9 @@ pub(super) struct Topic {
 #[derive(Debug, Clone)]
 struct Message {
     text: String,
-    /// It is no part of the task: it has answered a question.
+    /// True if the message is not a part of the task, because it answered a question.
     is_aside: bool,
-    /// The user has taken it back.
+    /// True if the person has taken the message back.
     is_gone: bool,
 }
 
@@ -62,12 +65,13 @@ struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Task {
     text: String,
-    /// Where in it the message begins that leads: the title is from there.
+    /// Where the leading message begins in the text. The title is taken from there.
     lead: usize,
 }
 
 impl Task {
-    /// Puts a task together from its parts: what came before, the message that leads, and the additions to that, all oldest first.
+    /// Makes a task from its parts: the messages before, the leading message, and its additions, all oldest
+    /// first.
     fn of(before: &[&str], lead: &str, additions: &[&str]) -> Self {
         let mut room = CRITERIA_CHARACTERS;
         let mut behind = Vec::new();
@@ -100,7 +104,8 @@ impl Task {
         &self.text[self.lead..]
     }
 
-    /// All of it on one line if it is short; else its beginning, which says what all is about, and the beginning of what leads.
+    /// The whole task on one line if it is short. Otherwise its beginning, which says what the whole task is
+    /// about, and the beginning of the leading message.
     fn compacted(&self) -> String {
         let [line, lead] = [&self.text, self.lead()].map(one_line);
         if beginning(&line, COMPACTED_CHARACTERS).len() == line.len() || self.lead == 0 {
@@ -112,14 +117,15 @@ impl Task {
 }
 
 impl Topic {
-    /// Takes the topic of a session that is described again after a restart from its frame, which knows the task.
+    /// Takes the topic of a session that is described again after a restart from the frame of the session,
+    /// which knows the task.
     pub(super) fn restore(&mut self, frame: &Frame, title: &str) {
         let is_unknown = self.task.is_none() && self.title.is_none();
         if is_unknown && frame.placeholder && !frame.success_criteria.is_empty() {
             let title = meaningful(title);
             let is_current = title.as_ref() == Some(&frame.title);
             let text = frame.success_criteria.clone();
-            // The title is from there, unless somebody has given it.
+            // The title is taken from the leading message, unless a person has given it.
             let lines = [0].into_iter().chain(text.match_indices('\n').map(|(place, _)| place + 1));
             let is_lead = |start: &usize| title_of(&text[*start..]) == frame.title;
             let lead = lines.fold(0, |lead, start| if is_lead(&start) { start } else { lead });
@@ -138,7 +144,7 @@ impl Topic {
         }
     }
 
-    /// Takes a message of the user, whose text is not blank. Returns true if it changes the task.
+    /// Takes a message of the person, whose text is not blank. Returns true if it changes the task.
     pub(super) fn asked(&mut self, text: &str) -> bool {
         self.add(text, false);
         self.settle()
@@ -149,14 +155,14 @@ impl Topic {
         self.is_whole = self.messages.is_empty() && self.restored.is_none();
     }
 
-    /// Takes a message of the user that is no part of the task.
+    /// Takes a message of the person that is not a part of the task.
     pub(super) fn said_aside(&mut self, text: &str) {
         self.add(text, true);
     }
 
     fn add(&mut self, text: &str, is_aside: bool) {
         if self.messages.len() == MESSAGES {
-            // What leads stays.
+            // The leading message stays.
             let lead = self.task.as_ref().map(|task| task.lead().to_owned());
             let is_lead = |message: &Message| lead.as_ref().is_some_and(|lead| lead.starts_with(&message.text));
             let oldest = self.messages.iter().position(|message| !is_lead(message)).unwrap_or_default();
@@ -165,19 +171,21 @@ impl Topic {
         self.messages.push_back(Message { text: shortened(text).to_owned(), is_aside, is_gone: false });
     }
 
-    /// Takes the messages of the user that are left, oldest first, also those before the frame began: the user may have taken others
-    /// back, or has got them back. Returns true if that changes the task.
+    /// Takes the messages of the person that are left, oldest first, also those before the frame began. The
+    /// person may have taken other messages back, or may have restored some. Returns true if that changes the
+    /// task.
     pub(super) fn set_back(&mut self, asked: &[String]) -> bool {
         let left: Vec<&str> = asked.iter().map(|text| shortened(text)).filter(|text| !text.is_empty()).collect();
         self.find_restored(&left);
         let is_known = |text: &&str| self.messages.iter().any(|message| message.text == **text);
         if !left.is_empty() && !left.iter().any(is_known) {
-            // The host writes messages in another way.
+            // The host writes the messages in a different form.
             return false;
         }
         let mut end = self.messages.len();
         self.messages.iter_mut().for_each(|message| message.is_gone = true);
-        // In their order, the newest ones first: an earlier frame can have had the same words.
+        // The messages are found in their order, the newest first, because an earlier frame can have had the
+        // same words.
         for text in left.iter().rev() {
             let found = (0..end).rev().find(|place| self.messages[*place].text == *text);
             if let Some(found) = found {
@@ -205,7 +213,7 @@ impl Topic {
         }
     }
 
-    /// Finds the task that follows from the messages. Returns true if it is another one than before.
+    /// Finds the task that follows from the messages. Returns true if the task differs from the task before.
     fn settle(&mut self) -> bool {
         let mut before: Vec<&str> = Vec::new();
         let mut lead = self.restored.as_ref().map(Task::lead);
@@ -226,7 +234,7 @@ impl Topic {
                         additions.push(text);
                     }
                 }
-                // "Hello" is no task beside the next message.
+                // "Hello" is not a task when another message follows.
                 _ => (before, lead) = (Vec::new(), Some(text)),
             }
         }
@@ -240,7 +248,7 @@ impl Topic {
         has_changed
     }
 
-    /// The task. `None` before the first message, and if all are taken back.
+    /// The task. `None` before the first message, and if all messages are taken back.
     pub(super) fn task(&self) -> Option<&str> {
         self.task.as_ref().map(|task| task.text.as_str())
     }
@@ -250,7 +258,7 @@ impl Topic {
         self.task().is_none_or(is_short)
     }
 
-    /// The newest message, if the user has taken back all those before it.
+    /// The newest message, if the person has taken back all messages before it.
     pub(super) fn words_instead(&self) -> Option<&str> {
         let newest = self.messages.back().filter(|message| !message.is_gone && !message.is_aside)?;
         let mut before = self.messages.iter().rev().skip(1);
@@ -258,7 +266,8 @@ impl Topic {
         is_instead.then_some(newest.text.as_str())
     }
 
-    /// Takes the message with which the session begins another frame. The title belongs to the frame before.
+    /// Takes the message with which the session begins another frame. The title belongs to the previous
+    /// frame.
     pub(super) fn begun_anew(&mut self, text: &str) {
         *self = Self { title: self.title.take(), is_whole: true, ..Self::default() };
         self.asked(text);

@@ -19,12 +19,14 @@ pub struct Turn<'a> {
     pub sessions: &'a mut Sessions,
     /// The tree before the actions.
     pub tree: &'a Tree,
-    /// The current time in milliseconds, on a clock that never goes back, because spans are measured by it. A
-    /// [`Stack`](crate::Stack) gives the time of day at which it was made, in milliseconds since the Unix epoch, plus the
-    /// time that has passed since then on [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So it
-    /// differs from the time of day when that has been set, or after a sleep of the machine.
+    /// The current time in milliseconds, on a clock that never goes back, because time spans are measured
+    /// with it. A [`Stack`](crate::Stack) gives the time of day at which it was made, in milliseconds since
+    /// the Unix epoch, plus the time that has passed since then on
+    /// [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So this time differs from the
+    /// time of day if the time of day was set, or after a sleep of the machine.
     pub now: u64,
-    /// The time of day, in milliseconds since the Unix epoch, as hosts give it to messages. [`Turn::new`] takes `now`.
+    /// The time of day, in milliseconds since the Unix epoch, which hosts also give to messages.
+    /// [`Turn::new`] takes `now`.
     pub time: u64,
     pub(super) actions: Vec<Action>,
     /// Delayed events whose wait is over. They are handled next, in this order.

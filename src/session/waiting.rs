@@ -10,10 +10,12 @@ use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle};
 
 impl Turn<'_> {
-    /// Waits for the ends of frames that run. `for_any`: the first end is enough. `time_limit` is in milliseconds; 0: none.
+    /// Waits for the ends of frames that run. `for_any`: the first end is enough. `time_limit` is in
+    /// milliseconds; 0: no limit.
     ///
     /// # Errors
-    /// [`Error::WaitCircle`] if one of the frames is that of the caller or above it, or waits for such a frame.
+    /// [`Error::WaitCircle`] if one of the frames is the frame of the caller or an ancestor of it, or waits
+    /// for such a frame.
     pub fn wait(&mut self, caller: &str, frames: Vec<Handle>, for_any: bool, time_limit: u64) -> Result<CallId> {
         self.check_wait(caller, &frames)?;
         let mut seen = HashSet::new();
@@ -24,7 +26,8 @@ impl Turn<'_> {
         Ok(self.sessions.calls.wait(wait, time_limit, self.now))
     }
 
-    /// Checks that none of the frames waits, directly or through others, for the frame of the caller or for one above it.
+    /// Checks that none of the frames waits, directly or through others, for the frame of the caller or for
+    /// an ancestor of it.
     ///
     /// # Errors
     /// [`Error::WaitCircle`] if one does.
@@ -35,7 +38,7 @@ impl Turn<'_> {
         }
     }
 
-    /// True if a frame is that of a session or above it, or waits for such a frame.
+    /// True if a frame is the frame of a session or an ancestor of it, or waits for such a frame.
     fn waits_for(&self, frame: Handle, session_id: &str) -> bool {
         let mut seen: HashSet<Handle> = HashSet::new();
         let mut pending = vec![frame];
@@ -63,7 +66,7 @@ impl Turn<'_> {
         if awaits { self.running_dependencies(handle).collect() } else { Vec::new() }
     }
 
-    /// The frames below the frames of the caller that run, or are queued, and for which nobody waits.
+    /// The frames below the frames of the caller that run or are queued, and that no caller waits for.
     pub fn background_frames(&self, caller: &str) -> Vec<Handle> {
         let own = self.sessions.frames_of(caller, self.tree);
         let is_below = |handle: &Handle| self.tree.ancestors(*handle).any(|above| own.contains(&above));
@@ -72,7 +75,8 @@ impl Turn<'_> {
         calls.map(|(_, call)| call.handle).chain(elsewhere).filter(is_below).collect()
     }
 
-    /// Runs the planned children of a frame whose dependencies are completed, and those that become ready, until none is.
+    /// Runs the planned children of a frame whose dependencies are completed, and the children that become
+    /// ready, until no child is ready.
     ///
     /// # Errors
     /// As [`Turn::check_depth`].
@@ -86,8 +90,8 @@ impl Turn<'_> {
         Ok(id)
     }
 
-    /// Calls the children of a frame that are ready and that this tool call has not begun yet. It waits for those that run
-    /// already as well.
+    /// Calls the children of a frame that are ready and that this tool call has not begun yet. The tool call
+    /// also waits for children that run already.
     fn begin_ready(&mut self, id: CallId, parent: Handle) {
         let Some(wait) = self.sessions.calls.waits.get(&id) else { return };
         let (caller, known) = (wait.caller.clone(), wait.frames.iter().copied().collect::<HashSet<Handle>>());
@@ -122,7 +126,7 @@ impl Turn<'_> {
         }
     }
 
-    /// True if nobody runs a frame, and nobody will without another tool call.
+    /// True if no host runs a frame, and no host will run it without another tool call.
     pub(super) fn has_ended(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
         let runs_elsewhere = self.runs_elsewhere(handle);
@@ -130,7 +134,7 @@ impl Turn<'_> {
         !self.sessions.calls.runs(handle) && !runs_elsewhere && !goes_on
     }
 
-    /// Answers a tool call that waits, with what has ended.
+    /// Answers a tool call that waits, with the frames that have ended.
     pub(super) fn end_wait(&mut self, id: CallId) {
         let Some(wait) = self.sessions.calls.remove_wait(id) else { return };
         let (ended, running): (Vec<Handle>, Vec<Handle>) =

@@ -1,4 +1,4 @@
-//! [`Way`]: the frames through which the conversation of a session goes.
+//! [`Way`]: the frames through which the conversation of a session has passed.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,29 +7,36 @@ use crate::frame::Handle;
 /// Number of moves that are kept for each session: messages are reported soon after they were written.
 const KEPT_MOVES: usize = 256;
 
-/// The way of a conversation through frames. Empty as long as it is in the session's own frame alone.
+/// The path of a conversation through frames. Empty as long as the conversation is only in the session's own
+/// frame.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Way {
-    /// The frames that it has entered and not left, in the order in which it did.
+    /// The frames that it has entered and not left, in the order in which it entered them.
     pub(super) entered: Vec<Handle>,
-    /// Those that it has entered since it was compacted: it has their criteria word for word.
+    /// The frames that it has entered since it was compacted: it has the criteria of these frames word for
+    /// word.
     pub(super) described: HashSet<Handle>,
-    /// Those that it has planned itself.
+    /// The frames that the conversation has planned itself.
     pub(super) planned: HashSet<Handle>,
-    /// In which frame it was from which time on, oldest first; `None`: in the session's own. In milliseconds since the Unix epoch.
+    /// The frame in which the conversation was from each time on, oldest first; `None`: the session's own
+    /// frame. Times are in milliseconds since the Unix epoch.
     pub(super) moves: VecDeque<(u64, Option<Handle>)>,
-    /// The frame in which it was when the model was asked, if it has entered another one since.
+    /// The frame in which the conversation was when the model was asked, if it has entered another frame
+    /// since.
     pub(super) asked_in: Option<Handle>,
-    /// The frame in which it was compacted, or else the session's own. The stable part of its contexts is that of this frame.
+    /// The frame in which the conversation was compacted, or else the session's own frame. The stable part of
+    /// its contexts belongs to this frame.
     pub(super) base: Option<Handle>,
-    /// The time of the first move, if the way before it is not known: from the time before a restart.
+    /// The time of the first move, if the path before it is not known because it is from the time before a
+    /// restart.
     pub(super) resumed_at: Option<u64>,
-    /// Where the conversation is by an answer since the model was asked, although that takes itself to be elsewhere. `Some(None)`: in the
-    /// session's own frame.
+    /// The frame where the conversation is according to an answer since the model was asked, although the
+    /// conversation assumes that it is elsewhere. `Some(None)`: in the session's own frame.
     pub(super) answered: Option<Option<Handle>>,
-    /// The same by an answer before the model was asked: the model knows it.
+    /// The same according to an answer before the model was asked: the model knows it.
     pub(super) told: Option<Option<Handle>>,
-    /// The conversation takes itself to be in no frame, and the session has another one of its own since.
+    /// True if the conversation assumes that it is in no frame, and the session has another frame of its own
+    /// since.
     pub(super) is_unplaced: bool,
 }
 
@@ -42,7 +49,7 @@ impl Way {
         self.moves.push_back((time, frame));
     }
 
-    /// The frame in which the conversation was at this time. `Some(None)`: in the session's own.
+    /// The frame in which the conversation was at this time. `Some(None)`: in the session's own frame.
     pub(super) fn at(&self, time: Option<u64>) -> Option<Option<Handle>> {
         let Some(time) = time else { return self.moves.back().map(|(_, frame)| *frame) };
         self.moves.iter().rev().find(|(moved, _)| *moved <= time).map(|(_, frame)| *frame)

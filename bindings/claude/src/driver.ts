@@ -1,8 +1,9 @@
-// The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
+// The interface between the orchestrator and the program that runs its sessions: the Claude Agent SDK, or a
+// server of OpenCode.
 
 import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
-/** The request to a model that an event tells of. */
+/** The request to a model that an event reports. */
 export const requestOf = (event: HostEvent) => ("request" in event ? event.request : undefined)
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
@@ -11,7 +12,7 @@ export interface SessionLimits {
   frame: string
   /** The model; undefined: the driver's default. */
   model: string | undefined
-  /** The names of the tools that it may use besides those of the stack. */
+  /** The names of the tools that it may use in addition to those of the stack. */
   tools: readonly string[]
   /** The number of turns of the model after which the prompt ends with an error; undefined: no limit. */
   maxTurns: number | undefined
@@ -19,7 +20,7 @@ export interface SessionLimits {
   maxBudgetUsd: number | undefined
 }
 
-/** What a driver tells the orchestrator about a session, besides the events of the engine. */
+/** What a driver tells the orchestrator about a session, in addition to the events of the engine. */
 export type SessionNews =
   /** A piece of the text that the model writes. */
   | { kind: "text"; text: string }
@@ -29,14 +30,14 @@ export type SessionNews =
   | { kind: "toolEnded"; tool: string; failed: boolean }
   /** A request to the model failed and is repeated after this delay, in milliseconds. */
   | { kind: "retry"; status: number | undefined; error: string; attempt: number; delay: number }
-  /** Nothing has come from the model for so many milliseconds. */
+  /** The model has sent nothing for this number of milliseconds. */
   | { kind: "silence"; milliseconds: number }
   /** The conversation of the session was compacted. */
   | { kind: "compacted" }
   /**
-   * What a conversation has cost so far, over all its turns, in US dollars: that of the session, or another one in which the
-   * driver has asked for a summary. Newer values replace older ones. The requests in it were reported before: what comes later is
-   * estimated by their price until the next cost.
+   * What a conversation has cost so far, over all its turns, in US dollars. It is the conversation of the
+   * session, or another one in which the driver has asked for a summary. Newer values replace older ones. The
+   * requests in it were reported before. Later requests are estimated by their price until the next cost.
    */
   | { kind: "cost"; session: string; costUsd: number }
 
@@ -48,7 +49,7 @@ export interface SessionOwner {
   readonly folder: string
   /** The tools of the stack, in the order in which they are offered. Their names have no prefix. */
   readonly tools: readonly Tool[]
-  /** Returns the present context of the session's frame; undefined if it has none. */
+  /** Returns the present context of the session's frame; undefined if the session has no frame. */
   context(sessionID: string): SessionContext | undefined
   /** Executes a tool of the stack and waits for its answer. Never rejects. */
   tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
@@ -56,11 +57,11 @@ export interface SessionOwner {
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Writes a line to the orchestrator's log. */
   log(level: LogLevel, message: string, data: Record<string, unknown>): void
-  /** Tells of something that people or programs may want to see. */
+  /** Reports something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
-  /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
+  /** True while the frame of a session is in progress: neither its agent nor another actor has ended it. */
   isWorking(sessionID: string): boolean
-  /** True while the frame of a session is in progress or blocked: its work may go on. */
+  /** True while the frame of a session is in progress or blocked: its work may continue. */
   isOpen(sessionID: string): boolean
   /** Returns what a session may do and spend now. */
   limits(sessionID: string): SessionLimits
@@ -69,7 +70,10 @@ export interface SessionOwner {
 /** A prompt that ended with an error. */
 export class SessionError extends Error {
   override readonly name = "SessionError"
-  /** True if no session can go on, for example because the API refuses the key. The orchestrator then stops all. */
+  /**
+   * True if no session can continue, for example because the API refuses the key. The orchestrator then stops
+   * all sessions.
+   */
   readonly isFatal: boolean
 
   constructor(message: string, { isFatal = false, cause }: { isFatal?: boolean; cause?: unknown } = {}) {
@@ -78,7 +82,7 @@ export class SessionError extends Error {
   }
 }
 
-/** A summary of a frame's work that was asked of its session. */
+/** A summary of a frame's work. Its session was asked for it. */
 export interface Summary {
   text: string
   /** Files and other resources that the work has produced. */
@@ -86,15 +90,21 @@ export interface Summary {
   decisions: readonly string[]
 }
 
-/** What runs sessions. A session belongs to one frame; its conversation is kept by the driver's own means. */
+/**
+ * Runs sessions. A session belongs to one frame. The driver keeps the conversation of the session in its own
+ * way.
+ */
 export interface SessionDriver {
-  /** The name before the tools of the stack, as models see them, such as `mcp__stack__`. Empty: none. */
+  /**
+   * The prefix of the names of the stack's tools, as models see them, such as `mcp__stack__`. Empty: no
+   * prefix.
+   */
   readonly toolPrefix: string
-  /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
+  /** The tools of sessions, in addition to those of the stack, if the orchestrator names none. */
   readonly defaultTools: readonly string[]
   /**
-   * Connects the driver with its owner, before everything else. Rejects if sessions cannot be run here; the owner may then call
-   * it again.
+   * Connects the driver with its owner, before all other calls. Rejects if sessions cannot be run here; the
+   * owner may then call it again.
    */
   open(owner: SessionOwner): Promise<void>
   /** True if a session ID has the form of this driver's sessions: other programs may have frames in the same stack. */
@@ -103,7 +113,7 @@ export interface SessionDriver {
   start(parentID: string | undefined, title: string): Promise<string>
   /** Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}. */
   send(sessionID: string, prompt: string): Promise<void>
-  /** Ends the current turn of a session, and of the sessions for which it waits. Their words are kept. */
+  /** Ends the current turn of a session, and of the sessions that it waits for. Their words are kept. */
   interrupt(sessionID: string): Promise<void>
   /** Reads the messages of a session; none if it does not exist. */
   messages(sessionID: string): Promise<readonly SessionMessage[]>
@@ -112,7 +122,10 @@ export interface SessionDriver {
    * if that failed.
    */
   compact(sessionID: string): Promise<boolean>
-  /** Asks a session that has ended without a pop for a summary, with this prompt; undefined if there is none. */
+  /**
+   * Asks a session that has ended without a pop for a summary, with this prompt; undefined if there is no
+   * summary.
+   */
   summarize(sessionID: string, prompt: string): Promise<Summary | undefined>
   /** Ends everything: no process of a session is left. */
   close(): Promise<void>

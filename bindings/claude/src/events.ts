@@ -1,22 +1,22 @@
-// The events of an orchestrator, for programs and people, and the streams in which they are read.
+// The events of an orchestrator, for programs and people, and the streams from which they are read.
 
 import type { FrameStatus, Handle, ModelRequest } from "callstack-core"
 import type { SessionNews } from "./driver.js"
 
 /** Something that has happened. `frame` is the handle of the frame that it is about. */
 export type FlameEvent =
-  /** The session of a frame began to work. `again`: it had worked before, and goes on. */
+  /** The session of a frame began to work. `again`: it had worked before, and resumes. */
   | { kind: "begun"; frame: Handle; title: string; parent: Handle | undefined; sessionID: string; again: boolean }
   /**
-   * A frame was completed, failed, blocked or invalidated, by whomever. `reason`: why, if its agent has not ended it: it was
-   * interrupted, stopped or invalidated.
+   * A frame was completed, failed, blocked or invalidated, no matter which actor did it. `reason`: why it
+   * ended, if its agent has not ended it: it was interrupted, stopped or invalidated.
    */
   | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string; reason?: string }
   /** A frame waits for a person. Answer with {@link Flame.answer}, or with `callstack answer` in another terminal. */
   | { kind: "waiting"; frame: Handle; title: string; question: string }
   /** A model has answered a request. */
   | { kind: "usage"; frame: Handle; request: ModelRequest }
-  /** A frame, or what is below it, has spent what it may, and is stopped. */
+  /** A frame, or the frames below it, have spent what they may spend, and are stopped. */
   | { kind: "overspent"; frame: Handle; reason: string }
   /** A line for a log. */
   | {
@@ -31,13 +31,13 @@ export type FlameEvent =
 /** Receives events. */
 export type Listener = (event: FlameEvent) => void
 
-/** The number of events that a stream keeps for a reader who is late. Older ones are dropped. */
+/** The number of events that a stream keeps for a slow reader. Older events are dropped. */
 const KEPT = 10_000
 
-/** Those who listen to events. */
+/** The listeners to events. */
 export class Events {
   readonly #listeners = new Set<Listener>()
-  /** Listeners that have thrown. The process is warned once of each. */
+  /** Listeners that have thrown. The process is warned once for each listener. */
   readonly #failing = new WeakSet<Listener>()
 
   /** Adds a listener, and returns a function that removes it. */
@@ -46,7 +46,10 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tells all listeners. What one throws becomes a warning of the process, and reaches nobody else. */
+  /**
+   * Calls all listeners. If a listener throws, the exception becomes a warning of the process, and does not
+   * reach other code.
+   */
   emit(event: FlameEvent): void {
     for (const listener of this.#listeners) {
       try {
@@ -64,8 +67,8 @@ export class Events {
   }
 
   /**
-   * Returns the events from now on, until the reader leaves the loop or `signal` is aborted. If more than 10,000 are unread, the
-   * oldest of them are dropped.
+   * Returns the events from now on, until the reader leaves the loop or `signal` is aborted. If more than
+   * 10,000 are unread, the oldest of them are dropped.
    */
   stream(signal: AbortSignal): AsyncIterableIterator<FlameEvent, void, void> {
     const stream = new Stream()
@@ -84,7 +87,7 @@ export class Events {
 
 /** Events for one reader. */
 class Stream implements AsyncIterableIterator<FlameEvent, void, void> {
-  /** Is called when the reader leaves. */
+  /** Called when the reader leaves. */
   left: () => void = () => undefined
   readonly #unread: FlameEvent[] = []
   /** The reads that wait for an event. */
@@ -102,7 +105,7 @@ class Stream implements AsyncIterableIterator<FlameEvent, void, void> {
     if (this.#unread.length > KEPT) this.#unread.shift()
   }
 
-  /** Ends the stream behind the events that are unread. */
+  /** Ends the stream after the unread events. */
   end(): void {
     this.#isEnded = true
     for (const read of this.#waiting.splice(0)) read({ done: true, value: undefined })

@@ -22,7 +22,7 @@ export interface FlameOptions extends FrameLimits {
   directory?: string
   /** The folder of the stack. Default: `.callstack` in the project. */
   folder?: string
-  /** What runs the sessions. Default: the Claude Agent SDK, with the options `claude`. */
+  /** The driver that runs the sessions. Default: the Claude Agent SDK, with the options `claude`. */
   driver?: SessionDriver
   /** Options of the Claude Agent SDK: permissions, further servers of tools, the environment. */
   claude?: ClaudeOptions
@@ -30,16 +30,20 @@ export interface FlameOptions extends FrameLimits {
   budget?: Budget
   /** How many ancestors a frame may have. Default 5. */
   maxDepth?: number
-  /** How many sessions work at the same time; a session that waits for others does not count. 0: no limit. Default 4. */
+  /**
+   * How many sessions work at the same time. A session that waits for other sessions does not count. 0: no
+   * limit. Default 4.
+   */
   maxConcurrent?: number
   /** After how many milliseconds the work on a frame is stopped. 0, the default: never. */
   timeLimit?: number
   /**
-   * Whether `state.json` and `frames/` beside the database are kept up to date, for programs that read these files. It doubles
-   * the work for each request. Default false: the program `callstack` and this library read the database.
+   * Whether `state.json` and `frames/` next to the database are kept up to date, for programs that read these
+   * files. This doubles the work for each request. Default false: the program `callstack` and this library
+   * read the database.
    */
   mirror?: boolean
-  /** Whether the work on a frame goes on while it waits for a person: until somebody has answered. Default true. */
+  /** Whether the work on a frame that waits for a person lasts until a person has answered. Default true. */
   waitForAnswers?: boolean
   /** More settings of the engine's host: which tools are offered, contexts, suggestions. */
   settings?: HostSettings
@@ -47,7 +51,7 @@ export interface FlameOptions extends FrameLimits {
 
 /** A frame for {@link Flame.plan} and {@link Flame.push}. */
 export interface FramePlan extends FrameLimits {
-  /** What is to be done. Agents see it whole, as the beginning of the criteria. */
+  /** The work to be done. Agents see the whole text, as the beginning of the criteria. */
   goal: string
   /** Short name, two to five words. Default: the beginning of the goal. */
   title?: string
@@ -63,7 +67,7 @@ export interface FramePlan extends FrameLimits {
 export interface Outcome {
   /** The frame as it is now: its status, results, artifacts and decisions. */
   frame: Frame
-  /** The engine's report on it, as the caller of a frame gets it. */
+  /** The engine's report on the frame, as the caller of a frame gets it. */
   report: string
   /** The frames, at or below it, that wait for a person, with their questions. */
   waiting: { frame: Handle; question: string }[]
@@ -76,18 +80,18 @@ export interface Running {
   sessionID: string
 }
 
-/** What frames have used. Costs are in US dollars, as the driver has reported them. */
+/** The tokens and costs that frames have used. Costs are in US dollars, as the driver has reported them. */
 export interface Usage extends FrameUsage {
   ownCostUsd: number
   totalCostUsd: number
 }
 
-/** How often a frame that waits for a person is looked at, in milliseconds. */
+/** The interval of looks at a frame that waits for a person, in milliseconds. */
 const LOOK_INTERVAL = 200
 
 /**
- * An orchestrator: runs a goal as a tree of frames, each in a session of its own, and brings the results of each frame back
- * to the one that has begun it.
+ * An orchestrator: runs a goal as a tree of frames, each in a session of its own, and brings the results of
+ * each frame back to the frame that has begun it.
  *
  * ```js
  * const flame = new Flame({ model: "claude-sonnet-5", claude: { permissionMode: "acceptEdits" } })
@@ -105,7 +109,7 @@ export class Flame {
   readonly #ownSession = `flame-${process.pid}-${randomUUID()}`
   readonly #closing = new AbortController()
   readonly #waitsForAnswers: boolean
-  /** What runs, goes on or waits in the name of a caller. */
+  /** The operations that run, resume or wait in the name of a caller. */
   readonly #operations = new Set<Promise<unknown>>()
   #opened: Promise<void> | undefined
   #isDriverOpen = false
@@ -122,7 +126,7 @@ export class Flame {
     const folder = resolve(directory, options.folder ?? ".callstack")
     this.#driver = options.driver ?? new ClaudeDriver(options.claude)
     this.#waitsForAnswers = options.waitForAnswers ?? true
-    // Each wait listens to it.
+    // Each wait listens to this signal.
     setMaxListeners(0, this.#closing.signal)
     this.stack = Stack.open(folder, { mirror: options.mirror ?? false })
     const tools = options.tools ?? this.#driver.defaultTools
@@ -150,17 +154,23 @@ export class Flame {
     throw new RangeError(problems.join("; "))
   }
 
-  /** Calls the listener for every event from now on. Returns a function that ends that. */
+  /** Calls the listener for every event from now on. Returns a function that removes the listener. */
   on(listener: Listener): () => void {
     return this.#orchestrator.events.on(listener)
   }
 
-  /** Returns the events from now on, until {@link Flame.close}. If more than 10,000 are unread, the oldest of them are dropped. */
+  /**
+   * Returns the events from now on, until {@link Flame.close}. If more than 10,000 are unread, the oldest of
+   * them are dropped.
+   */
   [Symbol.asyncIterator](): AsyncIterableIterator<FlameEvent, void, void> {
     return this.#orchestrator.events.stream(this.#closing.signal)
   }
 
-  /** Runs a goal as a new root. Returns when it is finished, or blocked and nobody is waited for: see {@link Flame.activate}. */
+  /**
+   * Runs a goal as a new root. Returns when the root is finished, or when it is blocked and the orchestrator
+   * does not wait for a person: see {@link Flame.activate}.
+   */
   run(goal: string, plan: Omit<FramePlan, "goal" | "parent"> = {}): Promise<Outcome> {
     return this.push({ ...plan, goal })
   }
@@ -170,7 +180,7 @@ export class Flame {
     return this.#operate((isStopped) => {
       const handle = this.plan(plan)
       return this.#activate(handle, isStopped).catch((error: unknown) => {
-        // Nobody asked for a frame that stays planned.
+        // No caller asked for a frame that stays planned.
         if (this.stack.frame(handle).status === "planned") this.stack.invalidate(handle, "it could not be begun")
         throw error
       })
@@ -178,9 +188,10 @@ export class Flame {
   }
 
   /**
-   * Plans a frame, which {@link Flame.activate}, or the agent of its parent, begins. Returns its handle.
+   * Plans a frame. {@link Flame.activate}, or the agent of its parent, begins it. Returns its handle.
    *
-   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`, `tools_exceed`; RangeError for a limit that is not positive.
+   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`, `tools_exceed`; RangeError for a
+   * limit that is not positive.
    */
   plan({ goal, title, successCriteria, parent, dependsOn, ...limits }: FramePlan): Handle {
     const handle = this.stack.plan({
@@ -195,11 +206,13 @@ export class Flame {
   }
 
   /**
-   * Runs a planned frame, or goes on with one that is blocked or was interrupted, also beside others that run, and sets the limits
-   * that are given. The agent of its parent learns how it ends. Returns when the frame is finished; or blocked, if neither it nor a frame below it waits for a
-   * person, or if {@link FlameOptions.waitForAnswers} is false.
+   * Runs a planned frame, or resumes a frame that is blocked or was interrupted, also while other frames run,
+   * and sets the limits that are given. The agent of its parent learns how it ends. Returns when the frame is
+   * finished. Also returns when it is blocked, if neither it nor a frame below it waits for a person, or if
+   * {@link FlameOptions.waitForAnswers} is false.
    *
-   * @throws Error with the engine's explanation if the frame cannot be run: for example, another process runs it.
+   * @throws Error with the engine's explanation if the frame cannot be run: for example, another process runs
+   * it.
    */
   activate(frame: FrameRef, { answer, ...limits }: { answer?: string } & FrameLimits = {}): Promise<Outcome> {
     return this.#operate((isStopped) => {
@@ -210,9 +223,10 @@ export class Flame {
   }
 
   /**
-   * Goes on with everything that was interrupted or stopped, leaf first, so that each frame finds the results of its children;
-   * and with what was answered meanwhile. What another process runs is waited for. Returns how the trees ended in which
-   * something was open. Roots keep the limits with which they were begun, except for those that are given here.
+   * Resumes everything that was interrupted or stopped, leaf first, so that each frame finds the results of
+   * its children. Also resumes the frames that were answered meanwhile. Waits for frames that another process
+   * runs. Returns how the trees ended that had open frames. Roots keep the limits with which they were begun,
+   * except for those that are given here.
    */
   resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
@@ -230,8 +244,9 @@ export class Flame {
   }
 
   /**
-   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results. If nobody waits for them, the
-   * session of the parent gets them when somebody goes on with it: see {@link Flame.resume}.
+   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results. If no
+   * caller waits for them, the session of the parent gets them when the parent is resumed: see
+   * {@link Flame.resume}.
    *
    * @throws CallstackError `transition` if the frame is not open.
    */
@@ -241,8 +256,8 @@ export class Flame {
   }
 
   /**
-   * Answers a blocked frame. Its session goes on with the answer at once if an operation of this or another process waits for the
-   * frame. Otherwise {@link Flame.resume} or {@link Flame.activate} goes on with it.
+   * Answers a blocked frame. Its session resumes with the answer at once if an operation of this or another
+   * process waits for the frame. Otherwise {@link Flame.resume} or {@link Flame.activate} resumes it.
    *
    * @throws CallstackError `not_blocked`.
    */
@@ -252,8 +267,9 @@ export class Flame {
   }
 
   /**
-   * Stops everything that this orchestrator runs, or what runs at or below one frame: all sessions at the same time, so that
-   * none asks its model again. The frames are blocked with the reason, keep what they have said, and can be resumed.
+   * Stops everything that this orchestrator runs, or what runs at or below one frame. All sessions stop at
+   * the same time, so that no session asks its model again. The frames are blocked with the reason, keep what
+   * they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
@@ -289,14 +305,17 @@ export class Flame {
     return { ...usage, ownCostUsd: dollars(usage.ownCostMicroUsd), totalCostUsd: dollars(usage.totalCostMicroUsd) }
   }
 
-  /** Stops everything, as {@link Flame.stop}, ends all sessions and closes the stack. What waits for frames returns before. */
+  /**
+   * Stops everything, as {@link Flame.stop}, ends all sessions and closes the stack. Operations that wait for
+   * frames return before.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
   }
 
   async #close(): Promise<void> {
-    // A stack that cannot be written does not keep sessions alive: their frames are interrupted then.
+    // If the stack cannot be written, sessions still end: their frames are interrupted then.
     await this.#orchestrator.host.attempt("stop", () => this.#orchestrator.stop("its orchestrator was closed"))
     this.#closing.abort()
     await this.#driver.close()
@@ -325,7 +344,7 @@ export class Flame {
     try {
       await this.#opened
     } catch (error) {
-      // The next call tries again: the person may have mended the cause.
+      // The next call tries again, because the person may have removed the cause.
       this.#opened = undefined
       throw error
     }
@@ -358,7 +377,10 @@ export class Flame {
     return this.#settle(handle, isStopped)
   }
 
-  /** Begins a frame in the name of its parent's session, whose agent then learns how it ends, or in the orchestrator's own. */
+  /**
+   * Begins a frame in the name of its parent's session, whose agent then learns how the frame ends, or in the
+   * name of the orchestrator's own session.
+   */
   async #begin(handle: Handle, answer?: string): Promise<void> {
     const [above] = this.stack.ancestors(handle)
     const parent = above === undefined ? undefined : this.stack.frame(above)
@@ -370,14 +392,14 @@ export class Flame {
     return this.#orchestrator.wait(handles, this.#closing.signal)
   }
 
-  /** Waits for the end of a frame, and for people whom it, or a frame below it, asks. */
+  /** Waits for the end of a frame, and for the people that the frame, or a frame below it, asks. */
   async #settle(handle: Handle, isStopped: () => boolean): Promise<Outcome> {
     const since = this.stack.info().revision
     const seen = new Set<Handle>()
     for (;;) {
       const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
-      // It was answered, and goes on, before this was read.
+      // The frame was answered, and resumed, before it was read here.
       if (frame.status === "in_progress" && isCalled(frame) && !this.#closing.signal.aborted) continue
       const below = this.stack.frames({ relation: "subtree", frame: handle, status: "blocked" })
       // After a stop, the words of a parent are read before those of its children.
@@ -399,8 +421,9 @@ export class Flame {
   }
 
   /**
-   * The blocked frames that were salvaged while a child of theirs still worked, and whose conversations do not have its results.
-   * `seen` are the children that have made a frame go on before. Nobody goes on with what was stopped since a revision.
+   * The blocked frames that were salvaged while a child of theirs still worked, and whose conversations do
+   * not have the results of the child. `seen` are the children that caused a frame to resume before.
+   * Frames that were stopped since a revision are not resumed.
    */
   #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
     const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
@@ -411,7 +434,10 @@ export class Flame {
     return [...new Set(isNew.map(({ frame }) => frame))]
   }
 
-  /** Waits until the question of one of these frames is not open any more. Returns those frames; none after a stop. */
+  /**
+   * Waits until the question of one of these frames is not open any more. Returns the frames whose questions
+   * are not open; none after a stop.
+   */
   async #anyAnswered(waiting: Outcome["waiting"], isStopped: () => boolean): Promise<Handle[]> {
     while (!isStopped()) {
       this.stack.refresh()
@@ -425,12 +451,15 @@ export class Flame {
     return []
   }
 
-  /** The frames between answered ones and `top`, which were salvaged while they waited for them. */
+  /**
+   * The frames between answered frames and `top` that were salvaged while they waited for the answered
+   * frames.
+   */
   #interruptedAbove(answered: readonly Handle[], top: Handle): Handle[] {
     return this.#resumable(answered.flatMap((handle) => (handle === top ? [] : this.#upTo(handle, top))))
   }
 
-  /** Those of these frames that can go on without a person. */
+  /** Returns the frames among these that can resume without a person. */
   #resumable(handles: readonly Handle[]): Handle[] {
     const { now, later } = this.stack.resumption(handles)
     return [...now, ...later]
@@ -442,8 +471,8 @@ export class Flame {
   }
 
   /**
-   * Goes on with frames, each when those below it have ended, and with frames below them that another process runs, if that is killed.
-   * A frame that cannot go on is logged.
+   * Resumes frames, each when the frames below it have ended. Also resumes frames below them that another
+   * process ran, if that process was killed. A frame that cannot be resumed is logged.
    */
   async #goOn(handles: readonly Handle[], isStopped: () => boolean): Promise<void> {
     const { host } = this.#orchestrator
@@ -473,7 +502,9 @@ export class Flame {
     await Promise.all(works.values())
   }
 
-  /** Goes on with a frame, and takes it from those that are wanted, unless another process has begun it meanwhile. */
+  /**
+   * Resumes a frame, and removes it from the wanted frames, unless another process has begun it meanwhile.
+   */
   async #goOnWith(handle: Handle, wanted: Set<Handle>): Promise<void> {
     try {
       await this.#begin(handle)
@@ -486,7 +517,10 @@ export class Flame {
     await this.#wait([handle])
   }
 
-  /** The callers of a frame that runs and of those above it: one of them is the session in whose name a process has begun its tree. */
+  /**
+   * The callers of a running frame and of the frames above it. One of them is the session that a process used
+   * to begin the tree.
+   */
   #callers({ handle }: Frame): string[] {
     const line = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above))
     return line.filter(isCalled).map(({ holder }) => holder?.caller ?? "")
@@ -496,7 +530,7 @@ export class Flame {
     return this.#callers(frame).includes(this.#orchestrator.ownSession)
   }
 
-  /** Logs who runs a frame. */
+  /** Logs which process runs a frame. */
   #tellRunner(frame: Frame): void {
     const { handle, holder } = frame
     const found = this.#callers(frame)

@@ -3,13 +3,16 @@
 import type { FrameLimits as EngineLimits } from "callstack-core"
 import { given } from "./given.js"
 
-/** Limits of a frame. Those of `maxTokens` and `maxBudgetUsd` are for the frame and all frames below it. */
+/** Limits of a frame. `maxTokens` and `maxBudgetUsd` are for the frame and all frames below it. */
 export interface FrameLimits {
-  /** The model of the frame, and of frames below it that name none. */
+  /** The model of the frame, and of frames below it that name no model. */
   model?: string
-  /** Tools besides those of the stack. A frame has at most the tools of its parent. */
+  /** Tools in addition to those of the stack. A frame has at most the tools of its parent. */
   tools?: readonly string[]
-  /** Turns of the model in one prompt. Frames below it have the same limit unless they have one of their own. */
+  /**
+   * Turns of the model in one prompt. Frames below it have the same limit unless they have a limit of their
+   * own.
+   */
   maxTurns?: number
   /** Tokens of all requests, of prompts and answers together. */
   maxTokens?: number
@@ -17,7 +20,10 @@ export interface FrameLimits {
   maxBudgetUsd?: number
 }
 
-/** Units of the engine's costs in a US dollar. A division by a whole number keeps what a person reads: 0.1, not 0.0999…. */
+/**
+ * Units of the engine's costs in a US dollar. The division by a whole number keeps readable values: 0.1, not
+ * 0.0999….
+ */
 const MICRO_PER_DOLLAR = 1_000_000
 
 /**

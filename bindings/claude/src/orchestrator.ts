@@ -1,4 +1,5 @@
-// Connects the engine with a driver: the engine decides, the driver runs sessions, and events tell what happens.
+// Connects the engine with a driver: the engine decides, the driver runs sessions, and events report what
+// happens.
 
 import {
   type Frame,
@@ -27,10 +28,10 @@ import { Events } from "./events.js"
 import { dollars, microUsd } from "./limits.js"
 import { questionOf } from "./questions.js"
 
-/** What a tool call is answered whose wait was aborted. */
+/** The answer to a tool call whose wait was aborted. */
 const ABORTED = "The wait was aborted."
 
-/** What an orchestrator is made of. */
+/** The parts of an orchestrator. */
 export interface Parts {
   stack: Stack
   driver: SessionDriver
@@ -54,17 +55,26 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #driver: SessionDriver
   /** The session in whose name this process begins trees. */
   readonly ownSession: string
-  /** The frames that were begun from outside: those that {@link Orchestrator.stop} stops, with all below them. */
+  /**
+   * The frames that were begun from outside: the frames that {@link Orchestrator.stop} stops, with all frames
+   * below them.
+   */
   readonly #begun = new Set<Handle>()
-  /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
+  /**
+   * The sessions that have a turn, each with the controller that ends the wait between two prompts of the
+   * turn.
+   */
   readonly #turns = new Map<string, AbortController>()
-  /** The frames of those sessions. A model's answer has hundreds of pieces, and each is told with its frame. */
+  /**
+   * The frames of those sessions. A model's answer has hundreds of pieces, and each is reported with its
+   * frame.
+   */
   readonly #handles = new Map<string, Handle>()
-  /** Those who wait until the turn of a session begins or ends. */
+  /** The functions that wait until the turn of a session begins or ends. */
   readonly #watching = new Set<() => void>()
   /** The tools that sessions are offered: the settings of an orchestrator do not change. */
   #tools: readonly Tool[] | undefined
-  /** The last revision of the stack whose events were told. */
+  /** The last revision of the stack whose events were reported. */
   #told: number
   #isClosed = false
   #stops = 0
@@ -79,30 +89,33 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.#told = stack.info().revision
   }
 
-  /** The sessions that have a turn now, those among them that are only summarized. */
+  /** The sessions that have a turn now, including those that are only summarized. */
   get working(): readonly string[] {
     return [...this.#turns.keys()]
   }
 
-  /** How often everything was stopped: also by an error after which no session can go on. */
+  /** How often everything was stopped: also by an error after which no session can continue. */
   get stops(): number {
     return this.#stops
   }
 
-  /** Begins a frame in the name of a session, which does not wait for it. Rejects with the engine's explanation. */
+  /**
+   * Begins a frame in the name of a session. The session does not wait for the frame. Rejects with the
+   * engine's explanation.
+   */
   async begin(handle: Handle, callerID: string, answer?: string): Promise<void> {
     const args = { sessionID: handle, background: true, ...(answer !== undefined && { answer }) }
     this.#begun.add(handle)
     const { text, isError } = await this.call(callerID, "stack_frame_activate", args)
     if (!isError) return
-    // Whoever runs it, a stop of this orchestrator must not reach it.
+    // If another process runs the frame, a stop of this orchestrator must not reach it.
     this.#begun.delete(handle)
     throw new Error(text)
   }
 
-  /** Waits until nobody runs these frames any more, in whatever process. Returns the engine's report on them. */
+  /** Waits until no process runs these frames any more. Returns the engine's report on them. */
   async wait(handles: readonly Handle[], signal: AbortSignal): Promise<string> {
-    // Nothing else keeps this process alive while another one runs the frames.
+    // Nothing else keeps this process alive while another process runs the frames.
     const alive = setInterval(() => undefined, ALIVE_INTERVAL)
     let aborted: () => void = () => undefined
     const abort = new Promise<HostAnswer>((resolve) => {
@@ -122,8 +135,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   /**
-   * Stops the frames that this orchestrator runs, or those that run at or below one. They are blocked with the reason, keep
-   * what they have, and can be resumed. Returns when no session of theirs has a turn.
+   * Stops the frames that this orchestrator runs, or those that run at or below one frame. They are blocked
+   * with the reason, keep what they have, and can be resumed. Returns when no session of theirs has a turn.
    */
   async stop(reason: string, frame?: Handle): Promise<void> {
     if (frame === undefined) this.#stops += 1
@@ -132,7 +145,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       await this.host.poll()
       this.tellChanges()
     } finally {
-      // Also the sessions whose frames have ended already, and all of them if the stack cannot be written.
+      // This also ends the sessions whose frames have ended already, and all sessions if the stack cannot be
+      // written.
       if (frame === undefined) await this.#endTurns()
     }
   }
@@ -143,7 +157,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.host.close()
   }
 
-  /** Tells what has changed in the stack since the last time, by whomever. */
+  /** Reports what has changed in the stack since the last time, no matter which actor has changed it. */
   tellChanges(): void {
     if (this.#isClosed) return
     if (this.#stack.info().revision === this.#told) return
@@ -152,7 +166,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     for (const event of events) this.#tellChange(event)
   }
 
-  /** Executes a tool in the name of a session, and tells the changes. */
+  /** Executes a tool in the name of a session, and reports the changes. */
   async call(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
     const pending = this.host.tool(sessionID, name, args, signal)
     this.tellChanges()
@@ -190,7 +204,7 @@ export class Orchestrator implements HostActions, SessionOwner {
         await this.#driver.send(sessionID, text)
         signal.throwIfAborted()
       } catch (error) {
-        // No other session can go on either. The engine first records the end of this one.
+        // No other session can continue either. The engine first records the end of this session.
         if (error instanceof SessionError && error.isFatal) {
           setImmediate(() => this.host.background("stop", () => this.stop(error.message)))
         }
@@ -200,8 +214,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   /**
-   * Ends the turn of a session, and of all others whose frames were blocked with its frame: at the same time, so that none asks
-   * its model again while another one ends.
+   * Ends the turn of a session, and of all others whose frames were blocked with its frame. All turns end at
+   * the same time, so that no session asks its model again while another one ends.
    */
   async abort(sessionID: string): Promise<void> {
     const isBlocked = (other: string) => this.#frameOf(other)?.status === "blocked"
@@ -210,8 +224,9 @@ export class Orchestrator implements HostActions, SessionOwner {
 
   compact(sessionID: string): Promise<boolean> {
     return this.#inTurn(sessionID, (signal) => {
-      // An agent that asks for a checkpoint goes on in a smaller conversation. A session that has ended is only asked. Only the
-      // request for a checkpoint is recorded in the frame, and the engine asks for a last summary only when that is done.
+      // An agent that asks for a checkpoint continues in a smaller conversation. A session that has ended is
+      // only asked for a summary. Only the request for a checkpoint is recorded in the frame, and the engine
+      // asks for a last summary only after the checkpoint.
       const isCheckpoint = this.#frameOf(sessionID)?.summaryRequest?.type === "manual_summary"
       return isCheckpoint ? this.#driver.compact(sessionID) : this.#summarize(sessionID, signal)
     })
@@ -233,8 +248,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   /**
-   * Reports an event. The engine has taken it when this returns. Only who wants the prompt of a compaction waits for the effects:
-   * one of them can be to end the turn that reports.
+   * Reports an event. The engine has taken the event when this returns. Only a caller that wants the prompt
+   * of a compaction waits for the effects, because one of the effects can end the turn that reports.
    */
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
     const done = this.host.report(event, takePrompt)
@@ -246,7 +261,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     }
     if (takePrompt !== undefined) await done
     else this.host.background(event.kind, () => done)
-    // These two are frequent, and change no frame's status.
+    // These two are frequent, and do not change the status of a frame.
     if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
 
@@ -276,7 +291,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     return { frame, model, tools, maxTurns, maxBudgetUsd }
   }
 
-  /** Works in a session. The signal is aborted when somebody ends its turn. */
+  /** Works in a session. The signal is aborted when the turn of the session is ended. */
   async #inTurn<Result>(sessionID: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const turn = new AbortController()
     try {
@@ -290,7 +305,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     }
   }
 
-  /** Asks a session that has ended without a pop for a summary. Returns false if there is none. */
+  /** Asks a session that has ended without a pop for a summary. Returns false if there is no summary. */
   async #summarize(sessionID: string, signal: AbortSignal): Promise<boolean> {
     let prompt = ""
     await this.report({ kind: "sessionCompacting", sessionID }, (text) => {
@@ -306,7 +321,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     return true
   }
 
-  /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
+  /** @throws SessionError if a session may not spend any more, so that no further request is made. */
   #checkSpendable(sessionID: string): void {
     const handle = this.#handleOf(sessionID)
     const overspent = handle === undefined ? null : this.#stack.overspent(handle)
@@ -371,7 +386,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     await Promise.all(ends)
   }
 
-  /** Ends the turns of all sessions, also those that begin meanwhile, and waits for their ends. */
+  /** Ends the turns of all sessions, also of those that begin meanwhile, and waits for their ends. */
   async #endTurns(): Promise<void> {
     const seen = new Set<AbortController>()
     const interrupts: Promise<void>[] = []
@@ -380,7 +395,7 @@ export class Orchestrator implements HostActions, SessionOwner {
       const begun = [...this.#turns].filter(([, turn]) => !seen.has(turn))
       for (const [, turn] of begun) seen.add(turn)
       interrupts.push(this.#interrupt(begun.map(([sessionID]) => sessionID)))
-      // A session that cannot be interrupted would never end its turn.
+      // If a session cannot be interrupted, its turn would never end.
       await Promise.race([changed, Promise.all(interrupts).then(() => changed)])
     }
   }
@@ -407,7 +422,9 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 }
 
-/** Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it. */
+/**
+ * Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it.
+ */
 function interruptionOf({ status, questions }: Frame): string | undefined {
   const last = questions?.at(-1)
   return status === "blocked" && last?.interruption === true ? last.question : undefined

@@ -2,7 +2,9 @@
 
 import type { Frame } from "callstack-core"
 
-/** Returns the open question of a frame that waits for a person; undefined if it waits for nobody. */
+/**
+ * Returns the open question of a frame that waits for a person; undefined if the frame waits for no person.
+ */
 export function questionOf({ status, questions, results }: Frame): string | undefined {
   if (status !== "blocked") return undefined
   const last = questions?.at(-1)

@@ -1,4 +1,4 @@
-// The title of a frame whose goal is all that is known of it.
+// The title of a frame when only its goal is known.
 
 /** The longest title, in characters. */
 const LONGEST = 60

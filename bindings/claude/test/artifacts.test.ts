@@ -48,13 +48,13 @@ test("Write, Edit, NotebookEdit and Bash record their files, and failed calls no
       writeFileSync(join(world.folder, "other.ts"), "other\n")
       writeFileSync(join(world.folder, "book.ipynb"), NOTEBOOK)
       const { frame } = await flame.run("Edit files")
-      // Of what a shell does, the command line tells.
+      // The changes of a shell tool are read from its command line.
       assert.deepEqual(frame.artifacts, ["src/new.ts", "old.ts", "book.ipynb", "bash.txt"])
       const ended = events.flatMap((event) => (event.kind === "toolEnded" ? [`${event.tool} ${event.failed}`] : []))
       assert.deepEqual(ended, [...answers, "mcp__stack__stack_frame_pop false"])
       const expected = ["Write false", "Write true", "Read false", "Read false", "Edit false", "Edit true"]
       assert.deepEqual(answers, [...expected, "NotebookEdit false", "Write true", "Bash false"])
-      // The CLI has no MultiEdit; a tool that it does not know is not offered.
+      // The CLI has no MultiEdit. A tool that the CLI does not know is not offered.
       const tools = world.model.asked[0]?.tools.filter((name) => !name.startsWith("mcp__"))
       assert.deepEqual(tools, ["Bash", "Edit", "NotebookEdit", "Read", "Write"])
     },

@@ -1,4 +1,5 @@
-// Compactions in the middle of the work: what the summary is told, and what the conversation holds afterwards.
+// Compactions in the middle of the work: the prompt for the summary, and what the conversation holds
+// afterwards.
 
 import assert from "node:assert/strict"
 import test from "node:test"
@@ -42,7 +43,10 @@ const WORK: Step[] = [
   { calls: [push("Grandchild")] },
 ]
 
-/** Checks what the summary's request was told, and that the next one holds what the conversation has forgotten. */
+/**
+ * Checks the content of the request for the summary, and that the next request holds what the conversation
+ * has forgotten.
+ */
 function checkCompaction(world: World, place: number, grandchild: string): ModelRequest {
   const [compaction, next] = asked(world, "f2").slice(place)
   assert.ok(compaction?.isCompaction === true && next !== undefined)
@@ -53,11 +57,11 @@ function checkCompaction(world: World, place: number, grandchild: string): Model
   const text = textOf(next)
   assert.ok(text.includes("Half of the child is written in a.ts"))
   assert.ok(!text.includes("WORDS-BEFORE"))
-  // The newest context is in the system prompt, or beside it if the turn had begun before.
+  // The newest context is in the system prompt, or in addition to it if the turn had begun before.
   const context = `${stableOf(next)} ${text}`
   assert.match(context, /<ancestors count="1">[\s\S]*Go on/)
   assert.match(context, /<finished-children>[\s\S]*result of the grandchild/)
-  // What has changed since may stand behind it.
+  // Later changes may follow it.
   const whole = volatilesOf(next).filter((block) => block.startsWith("<stack-now>"))
   const newest = whole.at(-1) ?? ""
   for (const part of ["a.ts", "Use cents", '<current-frame id="f2"']) assert.ok(newest.includes(part), newest)

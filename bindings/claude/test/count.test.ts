@@ -1,4 +1,5 @@
-// The counting of `make bench-flame`: segments of a prompt, what the prompt cache reads and writes, and the cost index.
+// The counting of `make bench-flame`: segments of a prompt, the tokens that the prompt cache reads and
+// writes, and the cost index.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -12,7 +13,7 @@ function prompt(...words: string[]): Segment[] {
   return words.map((word) => ({ text: word.replace("*", ""), isMarked: word.endsWith("*"), part: "conversation" }))
 }
 
-/** What the cache reads and writes, and what is neither. */
+/** The tokens that the cache reads, the tokens that it writes, and the other tokens. */
 function count(cache: PromptCache, ...words: string[]): [number, number, number] {
   const { read, written, uncached, prompt: all } = cache.add(prompt(...words))
   assert.equal(read + written + uncached, all)
@@ -70,7 +71,7 @@ test("the cache is read up to the last mark of an earlier request, and written u
   assert.deepEqual(count(cache, "tools", "one*", "first"), [0, 8, 5])
   assert.deepEqual(count(cache, "tools", "one*", "first", "more*"), [8, 9, 0])
   assert.deepEqual(count(cache, "tools", "one", "first", "more", "again*", "end"), [17, 5, 3])
-  // What two prompts have in common does not count where no mark was.
+  // The common part of two prompts does not count if there was no mark.
   assert.deepEqual(count(cache, "tools", "two*"), [0, 8, 0])
   // A prompt without marks is not cached.
   assert.deepEqual(count(cache, "tools", "one", "first"), [0, 0, 13])

@@ -1,4 +1,5 @@
-// Crashes: an orchestrator that is killed at any moment goes on in a new process to the same end.
+// Crashes: the work of an orchestrator that is killed at any moment resumes in a new process and reaches the
+// same end.
 
 import assert from "node:assert/strict"
 import { join } from "node:path"
@@ -41,7 +42,10 @@ function assertOneSessionEach({ model }: World): void {
   )
 }
 
-/** Kills an orchestrator at a moment, or waits until it kills itself, and checks that everything ends with it. */
+/**
+ * Kills an orchestrator at a moment, or waits until it kills itself, and checks that all of its processes end
+ * with it.
+ */
 async function killed(
   world: World,
   options: HostOptions,
@@ -228,12 +232,12 @@ test("of several orchestrators that resume one tree, one runs each session, and 
     held = new Promise((resolve) => {
       release = resolve
     })
-    // Both wait for the lease of the one that was killed; then one of them begins.
+    // Both wait for the lease of the orchestrator that was killed. Then one of them begins.
     const runs = ({ lines }: HostProcess) => lines.some((line) => line.kind === "begun" && line.frame === "f2")
     const pair = [startHost(world), startHost(world)]
     await until(() => pair.some(runs), "one goes on with the child")
     const [first, second] = runs(pair[0] as HostProcess) ? pair : pair.toReversed()
-    // The one that waits takes over, and another one waits for it.
+    // The orchestrator that waits takes over, and another one waits for it.
     await asksOnceKilled(world, first as HostProcess)
     const third = startHost(world)
     const waits = (line: HostProcess["lines"][number]) =>

@@ -1,4 +1,5 @@
-// The orchestrator with a driver of its own: what a driver may do wrong or late, and what is told of its sessions.
+// The orchestrator with a driver of its own: faults and delays of a driver, and the reports about its
+// sessions.
 
 import assert from "node:assert/strict"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -16,7 +17,7 @@ import {
   type Summary,
 } from "callstack-flame"
 
-/** How a turn ends: with a pop, or with words alone. */
+/** How a turn ends: with a pop, or only with words. */
 type End = { status: PopStatus; results: string } | "words"
 
 const completed = (results: string): End => ({ status: "completed", results })
@@ -27,7 +28,7 @@ class ScriptedDriver implements SessionDriver {
   readonly defaultTools = []
   /** The prompts so far. */
   readonly prompts: string[] = []
-  /** Is called before a session is interrupted. */
+  /** Called before a session is interrupted. */
   interrupting: () => void = () => undefined
   /** Answers when a session is asked for a summary. */
   summary: () => Promise<Summary | undefined> = () => Promise.resolve(undefined)
@@ -59,7 +60,7 @@ class ScriptedDriver implements SessionDriver {
   async send(sessionID: string, prompt: string): Promise<void> {
     const end = this.#answer(prompt, this.prompts.push(prompt))
     if (end === undefined) return new Promise((resolve) => this.#ends.set(sessionID, resolve))
-    // An agent that was stopped calls nothing any more.
+    // An agent that was stopped makes no more calls.
     if (end === "words" || this.owner?.isWorking(sessionID) === false) return
     const question = end.status === "blocked" ? { question: end.results } : {}
     const args = { ...end, ...question, resultsCompacted: end.results }
@@ -131,7 +132,8 @@ test("a turn that begins while others are interrupted is interrupted too", () =>
   class BusyDriver extends ScriptedDriver {
     override async interrupt(sessionID: string): Promise<void> {
       interrupts += 1
-      // The engine asks for the first one, and the stop for the second: then another turn begins before this one ends.
+      // The engine asks for the first interruption, and the stop asks for the second: then another turn
+      // begins before this turn ends.
       if (interrupts === 1) return
       second ??= flame?.run("Two")
       while (this.prompts.length < 2) await setImmediate()
@@ -183,10 +185,10 @@ test("a session that is summarized is told as working, and a stop waits for it",
   })
 })
 
-/** What a driver does about a request. */
+/** The reports of a driver about a request. */
 type Step = "report" | "cost"
 
-/** A driver that does these things in its turns. Each turn has one request, which costs $0.10. */
+/** A driver that makes these reports in its turns. Each turn has one request, which costs $0.10. */
 class PaidDriver extends ScriptedDriver {
   readonly #turns: readonly (readonly Step[])[]
 
@@ -209,7 +211,7 @@ class PaidDriver extends ScriptedDriver {
 const ORDERS: Step[][] = [["report", "cost"], ["report"]]
 for (const order of ORDERS) {
   test(`a request costs once: ${order.join(", ")}`, () =>
-    // The first turn shows what a token costs, by which later ones can be estimated.
+    // The first turn shows what a token costs. Later turns can be estimated by this price.
     withDriver(new PaidDriver([["report", "cost"], order]), async (flame) => {
       await flame.run("First")
       const { frame } = await flame.run("Second", { maxBudgetUsd: 0.15 })

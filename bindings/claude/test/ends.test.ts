@@ -1,4 +1,5 @@
-// How frames end that do not simply complete: without a pop, with a refusal, with a question, with a failure.
+// Frames that do not simply complete: they end without a pop, with a refusal, with a question, or with a
+// failure.
 
 import assert from "node:assert/strict"
 import test from "node:test"
@@ -15,7 +16,7 @@ import {
   volatilesOf,
 } from "./harness/index.js"
 
-/** The answer that a session gives when it is asked for a summary in a fixed form. */
+/** The answer of a session when it is asked for a summary in a fixed form. */
 function summary(text: string, artifacts: string[] = [], decisions: string[] = []) {
   return { calls: [call("StructuredOutput", { summary: text, artifacts, decisions })] }
 }
@@ -45,9 +46,9 @@ test("frames that end without a pop are summarized, or keep their last words", (
           return summary("The form has four fields", ["src/form.ts", " "], ["Names are required"])
         },
       ],
-      // Each empty answer is asked for again by the SDK: once in a turn, twice where a form is wanted.
+      // The SDK repeats the request after each empty answer: once in a turn, twice if a form is wanted.
       f3: [{}, { text: "" }, {}, {}, {}],
-      // What a text says of its frame is only text.
+      // A statement about its frame in a text is only text.
       f4: [
         { text: "FRAME_COMPLETE: It is in the words" },
         { text: "The words are all there is" },
@@ -130,7 +131,7 @@ test("what an agent has left running while it waits for an answer is not killed"
 }, () => {
   const ask = { status: "blocked", question: "Which port?", results: "It runs", resultsCompacted: "It runs" }
   const command = "setsid sleep 100 > /dev/null 2>&1 < /dev/null & echo $! > process"
-  // Nobody may have taken note of the end of a process that was killed: it is a zombie then.
+  // It is possible that no process has noted the end of a process that was killed: it is a zombie then.
   const look = 'grep -q "^State:.S" "/proc/$(cat process)/status" && echo It was running; kill "$(cat process)"'
   return running(
     {

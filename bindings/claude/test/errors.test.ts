@@ -1,4 +1,5 @@
-// Errors of the API, of connections, processes, files and installations: what a parent, a person and a program learn of them.
+// Errors of the API, of connections, processes, files and installations: what a parent, a person and a
+// program learn about them.
 
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"

@@ -1,11 +1,11 @@
-// The events of a run: their order and content, and those who listen.
+// The events of a run: their order and content, and their listeners.
 
 import assert from "node:assert/strict"
 import test from "node:test"
 import type { FlameEvent } from "callstack-flame"
 import { pop, push, running, write } from "./harness/index.js"
 
-/** Returns an event as a line, without what differs from run to run. */
+/** Returns an event as a line, without the parts that differ between runs. */
 function line(event: FlameEvent): string {
   const { kind, frame } = event
   switch (event.kind) {

@@ -239,7 +239,7 @@ test("a world ends with a process that a signal ends", { skip: process.platform 
   const [root] = (await once(host.stdout, "data")).map((chunk) => String(chunk).trim())
   assert.ok(root !== undefined && existsSync(root))
   host.kill("SIGTERM")
-  // The output is closed when both processes have ended, the host and the one that it has begun.
+  // The output is closed when both processes have ended: the host and the process that it has begun.
   const [status] = await once(host, "close")
   assert.equal(status, 1)
   assert.ok(!existsSync(root))

@@ -93,7 +93,7 @@ test("a frame over its dollars is stopped with all below it, and its parent lear
         assert.match(flame.stack.frame(handle).results ?? "", spent)
       }
       assert.match(results[0] ?? "", spent)
-      // Begun again, it costs no request.
+      // When the frame is begun again, it costs no request.
       assert.match(results[1] ?? "", spent)
       assert.equal(world.model.asked.length, 5)
       const over = events.flatMap((event) => (event.kind === "overspent" ? [event.frame] : []))

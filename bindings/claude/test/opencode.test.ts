@@ -33,7 +33,7 @@ const push = (title: string, more: object = {}) =>
 const pop = (results: string, more: object = {}) =>
   call("stack_frame_pop", { status: "completed", results, resultsCompacted: results, anyway: true, ...more })
 
-/** A script by frame: the answers of each, in order. */
+/** A script by frame: the answers of each frame, in order. */
 function byFrame(steps: Steps) {
   const left = new Map(Object.entries(steps).map(([frame, answers]) => [frame, [...answers]]))
   return (request: ModelRequest): Answer | Promise<Answer> => {
@@ -414,7 +414,8 @@ test("sessions end with an orchestrator that is killed, and another one goes on 
     byFrame({
       f1: [{ calls: [push("Lexer")] }, { calls: [pop("It compiles")] }],
       f2: [endless, { calls: [pop("The lexer works")] }],
-      // Until the server notices that its orchestrator is dead, its sessions can go on, with calls that fail.
+      // Until the server notices that its orchestrator is dead, its sessions can continue, with calls that
+      // fail.
       "no context": [endless, endless],
     }),
     async (world) => {
@@ -617,7 +618,7 @@ test("a summary is read from JSON, with or without words around it, or from text
   assert.equal(readText(" \n"), undefined)
 })
 
-/** Returns a port of loopback that nobody uses. */
+/** Returns a port of loopback that no process uses. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

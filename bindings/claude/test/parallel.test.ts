@@ -1,11 +1,11 @@
-// Depth and width: frames down to the deepest that is allowed, and several pushes in one message.
+// Depth and width: frames down to the maximum depth, and several pushes in one message.
 
 import assert from "node:assert/strict"
 import test from "node:test"
 import type { FlameEvent } from "callstack-flame"
 import { frameOf, pop, push, running, treeOf } from "./harness/index.js"
 
-/** Returns the most frames below the root that had begun and not ended at one time. */
+/** Returns the largest number of frames below the root that had begun and not ended at the same time. */
 function mostAtOnce(events: readonly FlameEvent[]): number {
   const open = new Set<string>()
   let most = 0

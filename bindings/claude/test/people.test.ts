@@ -1,4 +1,4 @@
-// What a person does in another terminal reaches the sessions that run.
+// The actions of a person in another terminal reach the sessions that run.
 
 import assert from "node:assert/strict"
 import { join } from "node:path"
@@ -16,12 +16,12 @@ import {
   until,
 } from "./harness/index.js"
 
-/** Waits until the model is asked by a frame. */
+/** Waits until a frame asks the model. */
 function asks({ world }: Running, frame: string): Promise<ModelRequest> {
   return world.model.waitFor((request) => frameOf(request) === frame)
 }
 
-/** Checks that a request was given up, and that its frame asked nothing more. */
+/** Checks that a request was given up, and that its frame made no more requests. */
 async function isGivenUp({ world }: Running, request: ModelRequest): Promise<void> {
   await until(() => request.gaveUp === true, "the request is given up", 5000)
   const { session } = request

@@ -31,7 +31,7 @@ function trying(answers: string[], attempt: (request: ModelRequest, world: World
   ]
 }
 
-/** Which of these files exist. */
+/** Returns the files among these that exist. */
 function existing({ folder }: World, ...names: string[]): string[] {
   return names.filter((name) => existsSync(join(folder, name)))
 }
@@ -196,7 +196,7 @@ test("a hook that fails before a tool refuses the call: one of the user, and the
     },
     { claude: { hooks: { PreToolUse } } },
   )
-  // The own hook looks for the tool in this list.
+  // The hook of the user looks for the tool in this list.
   const tools = Object.assign(["Write"], {
     some: () => {
       throw new Error("the list is broken")

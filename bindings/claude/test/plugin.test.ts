@@ -1,5 +1,5 @@
-// The plugin of Claude Code, in the real program with a scripted model: frames of subagents, the context of the frame in requests,
-// and a compaction.
+// The plugin of Claude Code, in the real program with a scripted model: frames of subagents, the context of
+// the frame in requests, and a compaction.
 
 import assert from "node:assert/strict"
 import { copyFileSync, mkdirSync } from "node:fs"
@@ -105,7 +105,8 @@ test("subagents work in frames of their own, and the frame of a session outlives
     assert.match(resumed, /cart\.ts adds up/)
     assert.match(resumed, /<stack-now>/)
 
-    // The agent was reminded of its open frame at the end of the first turn, and not of the second.
+    // The agent was reminded of its open frame at the end of the first turn, but not at the end of the second
+    // turn.
     const conversation = (world.model.asked.at(-1) as ModelRequest).messages
     const reminders = conversation.filter(({ text }) => /^Stop hook feedback:.*This is said once/s.test(text))
     assert.equal(reminders.length, 1, "the number of reminders in the conversation")

@@ -171,7 +171,7 @@ test("a terminal that becomes narrower keeps what was printed", async () => {
   }
 })
 
-/** An editor whose keys are given as text. */
+/** An editor that gets its keys as text. */
 function typing(text: string) {
   const keys = new PassThrough()
   const keyboard = new Keyboard({ setRawMode: () => process.stdin })
@@ -218,7 +218,7 @@ test("pasted lines act as no commands", async () => {
   keys.write("~!")
   await passed()
   assert.deepEqual([editor.line, lines], ["push one stop [31mtwo!", []])
-  // Escape alone is the beginning of no paste.
+  // Escape alone is not the beginning of a paste.
   keys.write("\u001b")
   await passed()
   keys.write("x\r")
@@ -293,7 +293,7 @@ test("the history is a file that nobody else may read", () => {
   }
 })
 
-/** A request for a permission, and what withdraws it. */
+/** A request for a permission, and the function that withdraws it. */
 function request(frame: string) {
   const controller = new AbortController()
   const more = { title: undefined, blockedPath: undefined, toolUseID: "t1" }
@@ -404,7 +404,7 @@ test("only a limit of the root itself is the exit code of a limit", () => {
   ]
   for (const limit of limits) assert.equal(codeOf(limit), 3, limit)
   const [spent = ""] = limits
-  // Its agent has written the words, or they are in the middle of others.
+  // The agent of the frame has written the words, or they are in the middle of other words.
   assert.equal(codeOf(spent, false), 1)
   assert.equal(codeOf(`${error}the API says: ${spent}`), 1)
   assert.equal(codeOf("It was stopped: by a person"), 1)

@@ -26,7 +26,10 @@ import { FLAME, flame, sessionsOf } from "./harness/person.js"
 const ESC = "\u001b"
 const MODULES = join(import.meta.dirname, "../../../node_modules")
 
-/** A name that the SDK's program itself offers to some models. It calls it reserved, for the loading of tools, and not to be called. */
+/**
+ * A name that the SDK's program itself offers to some models. The program says that the name is reserved for
+ * the loading of tools, and must not be called.
+ */
 const PLACEHOLDER = "DeferredToolPlaceholder"
 
 /** A command line that reaches an action is not wrong. */
@@ -302,7 +305,7 @@ test("a run writes plain lines, JSON, or its results alone", () =>
         lines[8],
       ])
       assert.match(lines[8] ?? "", /^f1: 4 requests, 440 tokens, \$0\.\d{4}$/)
-      // Nobody can be asked: the model and the person are told so.
+      // No person can be asked: the model and the person are told so.
       assert.match(plain.stderr, /^f1: Write was refused: nobody can be asked.*--permission-mode acceptEdits.*--tools/)
       assert.match(world.model.asked[1]?.news[0]?.text ?? "", /nobody can be asked/)
       assert.equal(existsSync(join(world.folder, "a.ts")), false)
@@ -382,7 +385,7 @@ test("the limits and the tools of a run hold for a planned root, and those of a 
     assert.equal((await flame(world, ["run", "--tools", "Read", "--max-tokens", "50"])).code, 3)
     assert.deepEqual(toolsOf(world.model.asked[0]), ["Read"])
 
-    // Without a larger limit nothing is asked.
+    // Without a larger limit, the model is not asked.
     const before = world.model.asked.length
     assert.equal((await flame(world, ["resume"])).code, 3)
     assert.equal(world.model.asked.length, before)
@@ -417,7 +420,7 @@ test("a frame is pushed below one that is stopped, and a planned one is run, wit
       await flame(world, ["plan", "Write pages", "--parent", "f1"])
       assert.equal((await flame(world, ["activate", "f3"])).code, 0)
       assert.ok(world.model.asked.at(-1)?.tools.includes("Write"))
-      // The limit is for this frame. Its root has none, and goes on.
+      // The limit is for this frame. Its root has no limit, and continues.
       const spent = await flame(world, ["push", "Read a lot", "--parent", "f1", "--max-tokens", "50"])
       assert.equal(spent.code, 3, spent.stdout)
       assert.match(spent.stdout, /^f4 is stopped: its budget of 50 tokens is spent/m)

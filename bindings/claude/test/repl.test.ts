@@ -27,7 +27,7 @@ const UP = `${ESC}[A`
 /** A call that asks the person. */
 const ask = (question: string) => stack("frame_pop", { status: "blocked", results: "", resultsCompacted: "", question })
 
-/** Answers that a test gives when it wants to. */
+/** Answers that a test gives at the moments that it chooses. */
 class Script {
   readonly #given = new Map<string, (answer: Answer) => void>()
   readonly #ready = new Map<string, Answer[]>()
@@ -112,7 +112,7 @@ test("a person pushes, answers and pops while frames run, and what is typed surv
     await person.waitFor(/^no frame works, and none waits/)
     person.type("quit\r")
     assert.equal(await person.ended(), 0)
-    // Nothing of the lower end is left behind.
+    // Nothing of the lower end of the terminal is left.
     assert.equal(person.all().at(-1), "flame> quit", person.all().join("\n"))
     for (const words of ["f2 begun", "f2 goes on"])
       assert.equal(person.all().filter((shown) => shown.startsWith(words)).length, 1)
@@ -229,7 +229,7 @@ test("a run at a terminal asks for permissions, and ends with its root", () =>
     assert.equal(shown.filter((words) => words.startsWith("f1 asks to use Write")).length, 2)
     assert.deepEqual(shown.slice(-4, -1), ["f1 completed: Build a shop", "  The shop is built", "  and sells"])
     assert.match(shown.at(-1) ?? "", /^f1: 4 requests, 440 tokens, \$/)
-    // Of all escape sequences, only those of the program reach the terminal.
+    // Only the escape sequences of the program itself reach the terminal.
     const sequences = new Set(person.written().match(new RegExp(`${ESC}(\\[[0-9;?]*.|[^[]|$)`, "g")))
     for (const sequence of sequences) assert.match(sequence.slice(1), /^\[(\?2004[hl]|\d*[ACJ]|[0-9]{1,2}m)$/)
     assert.doesNotMatch(person.written(), /pwned|\[2J|\[5m/)
@@ -282,7 +282,7 @@ test("Ctrl-C of a terminal stops a run in order whose output goes to another pro
       await person.waitFor(/^ended with 130$/)
       await person.ended()
       await world.settled()
-      // The terminal has sent the signal to all processes; that of the session has kept its words.
+      // The terminal has sent the signal to all processes, and the process of the session has kept its words.
       assert.match((await callstack(world.folder, "show", "f1")).stdout, /The first words/)
     },
   ))

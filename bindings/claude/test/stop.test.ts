@@ -1,4 +1,5 @@
-// Stops: signals to an orchestrator with a tree of frames, and what people do to frames while they run or wait.
+// Stops: signals to an orchestrator with a tree of frames, and the actions of people on frames while the
+// frames run or wait.
 
 import assert from "node:assert/strict"
 import { existsSync } from "node:fs"
@@ -49,10 +50,10 @@ test("a signal stops a tree of depth 3 without another request, words are kept, 
     const host = startHost(world, { goal: "Root" })
     await host.line((line) => line.kind === "text" && line.frame === "f3", "words of the leaf")
     const asked = model.asked.length
-    // As a terminal does with Ctrl-C: to the whole group.
+    // The signal goes to the whole group, as from a terminal with Ctrl-C.
     process.kill(-(host.child.pid ?? 0), "SIGINT")
     const [outcome] = await host.outcomes()
-    // It ends by itself: nothing keeps it alive after close().
+    // The process ends without a signal: nothing keeps it alive after close().
     assert.equal(await host.end, 0)
     await world.settled()
     assert.equal(model.asked.length, asked)
@@ -92,7 +93,7 @@ test("a second signal ends the process at once, and what its tools have started"
       await sleep(300)
       host.child.kill("SIGINT")
       host.child.kill("SIGTERM")
-      // Two signals at the same time may arrive in either order: the status is that of the later one.
+      // Two signals at the same time may arrive in either order: the status belongs to the later one.
       assert.ok([130, 143].includes(Number(await host.end)))
       await world.settled(0, 5000)
       await sleep(1000)

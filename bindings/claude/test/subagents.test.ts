@@ -1,4 +1,5 @@
-// The subagents of the SDK: frames of their own, with what they say, use and write; and what a session is told again.
+// The subagents of the SDK: frames of their own, with their words, usage and files; and what a session is
+// told again.
 
 import assert from "node:assert/strict"
 import test from "node:test"

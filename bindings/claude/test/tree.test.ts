@@ -1,4 +1,5 @@
-// The document's example, a REST API on two levels: its tree, its files, and what each session's requests hold.
+// The document's example, a REST API on two levels: its tree, its files, and the content of each session's
+// requests.
 
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
@@ -125,13 +126,15 @@ test("a REST API in two levels ends with the files and the tree of the document"
   )
 })
 
-/** What the requests of a frame must hold of others, and which words they must not hold. */
+/**
+ * The texts of other frames that the requests of a frame must hold, and the words that they must not hold.
+ */
 const SEEN: Record<string, { texts: string[]; secrets: string[] }> = {
   f1: { texts: [], secrets: ["AUTH", "ROUTES", "CRUD"] },
   f2: { texts: ["Build REST API with authentication"], secrets: ["ROOT", "ROUTES", "CRUD"] },
   f3: { texts: ["bcrypt hashing", "Tokens live for an hour"], secrets: ["ROOT", "AUTH", "CRUD"] },
   f4: { texts: ["bcrypt hashing", "Routes with pagination"], secrets: ["ROOT", "AUTH", "ROUTES", "CRUD"] },
-  // Grandchildren see the results of their uncle.
+  // Grandchildren see the results of a sibling of their parent.
   f5: { texts: ["Build API routes", "bcrypt hashing"], secrets: ["ROOT", "AUTH", "ROUTES"] },
   f6: { texts: ["bcrypt hashing", "Created REST endpoints"], secrets: ["ROOT", "AUTH", "ROUTES", "CRUD"] },
 }
@@ -146,14 +149,14 @@ function checkContexts(requests: readonly ModelRequest[]): void {
     for (const text of seen.texts) assert.ok(stable.includes(text), `${handle} sees ${text} in ${stable}`)
     const body = JSON.stringify(request.body)
     for (const secret of seen.secrets) assert.ok(!body.includes(`SECRET-OF-${secret}`), `${handle} sees ${secret}`)
-    // The system prompt of a turn stays as it is, so that the provider's cache holds.
+    // The system prompt of a turn stays the same, so that the provider's cache stays valid.
     assert.equal(request.system, (first.get(handle) ?? request).system)
     if (!first.has(handle)) first.set(handle, request)
     const behind = request.messages.slice(request.messages.findLastIndex(({ role }) => role === "assistant") + 1)
     assert.ok(behind.some(({ text }) => text.includes("<stack-now")))
     assert.ok(!stable.includes("<stack-now"))
   }
-  // What an agent has just planned, made or decided is in its next request.
+  // The next request of an agent has what the agent has just planned, made or decided.
   const newest = (handle: string, number: number) =>
     volatilesOf(requests.filter((request) => frameOf(request) === handle)[number] as ModelRequest).at(-1) ?? ""
   assert.match(newest("f1", 0), /<initial-planning/)

@@ -1,4 +1,5 @@
-// The job in each agent: it is folded, the model refuses nothing, and what is recorded is what the model has billed.
+// The job in each agent: it is folded, the model refuses nothing, and the records equal what the model has
+// billed.
 
 import assert from "node:assert/strict"
 import fs from "node:fs"
@@ -34,14 +35,14 @@ for (const name of Object.keys(hosts)) {
     assert.ok(fs.existsSync(path.join(place.project, ".callstack/stack.db")), `the stack of the run\n${shown}`)
     const log = logOf(place, "First part")
     assert.ok(JSON.stringify(log).includes(SECRET), `what is folded is in the log\n${shown}`)
-    // Calls are logged when the model makes them, and not again with what came of them.
+    // Calls are logged when the model makes them, and not again with their results.
     if (!hosts[name].noMcp) {
       const calls = log.flatMap(({ calls }) => calls ?? []).filter((call) => JSON.stringify(call).includes("file.txt"))
       assert.equal(calls.length, 1, `${JSON.stringify(calls)}\n${shown}`)
       const outcomes = log.filter(({ role, text }) => role === "tool" && text.includes(SECRET))
       assert.equal(outcomes.length, 1, `${JSON.stringify(log)}\n${shown}`)
     }
-    // Each of them sends back what the model has thought, and so do the checks of the model bite.
+    // Each of these agents sends back the thoughts of the model, so the checks of the model apply to them.
     if (["claude", "codex", "gemini"].includes(name))
       assert.ok(thoughts(model.work[2]) >= 2, `thoughts are sent back\n${shown}`)
     if (name === "claude")

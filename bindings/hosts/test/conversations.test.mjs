@@ -1,4 +1,5 @@
-// Conversations beside and after one another: subagents, resumed sessions, two agents on one stack, a compaction by the host.
+// Conversations at the same time and one after another: subagents, resumed sessions, two agents on one stack,
+// a compaction by the host.
 
 import assert from "node:assert/strict"
 import fs from "node:fs"
@@ -120,7 +121,7 @@ for (const name of Object.keys(STARTED))
     assert.deepEqual(statuses, ["Survey: completed", "Look here: failed"], shown)
   })
 
-/** How each agent goes on with its last session. */
+/** How each agent resumes its last session. */
 const resumed = {
   claude: { given: ["--continue"] },
   codex: {

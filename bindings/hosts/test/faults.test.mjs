@@ -1,4 +1,5 @@
-// What goes wrong: an agent under `callstack run` does what it does without, and nothing is left of one that is killed.
+// Faults: an agent under `callstack run` behaves as it does without it, and nothing is left of an agent that
+// is killed.
 
 import assert from "node:assert/strict"
 import fs from "node:fs"
@@ -7,7 +8,7 @@ import { test } from "node:test"
 import { run } from "../hosts.mjs"
 import { FILES, pop, program, push, scripted, shell, sums, world } from "./job.mjs"
 
-/** What the model says to the second request, once or always. */
+/** The answer of the model to the second request, once or always. */
 const FAULTS = {
   401: { answer: { status: 401, type: "authentication_error", message: "this key is not known" }, times: Infinity },
   "429 with retry-after": {
@@ -18,10 +19,13 @@ const FAULTS = {
   "a stream that is cut": { answer: { text: "half an answer, ".repeat(100), cut: 4 }, times: 1 },
 }
 
-/** Claude Code repeats ten times what it takes to pass, and waits longer each time. */
+/** Claude Code repeats a request whose fault may pass ten times, and waits longer each time. */
 const FEW_TRIES = { CLAUDE_CODE_MAX_RETRIES: "1" }
 
-/** What an agent does with a fault in the middle of a frame: how it ends, what it asks, and whether it says what the model has said. */
+/**
+ * The behaviour of an agent when a fault occurs in the middle of a frame: how it ends, what it asks, and
+ * whether it repeats the words of the model.
+ */
 async function behaviour(t, name, { answer, times }, isRun) {
   const begin = isRun ? push(name, "Read") : shell(name, "true")
   const end = isRun ? pop(name, "It is read.") : shell(name, "true")
@@ -67,7 +71,7 @@ function processesOf(folder) {
     try {
       return fs.readFileSync(`/proc/${pid}/${file}`, "utf8")
     } catch {
-      return "" // It has ended.
+      return "" // The process has ended.
     }
   }
   const pids = fs.readdirSync("/proc").filter((pid) => /^\d+$/.test(pid))
@@ -78,7 +82,7 @@ function processesOf(folder) {
   )
 }
 
-/** Whether a process was started by another one, or by one that it has started. */
+/** Whether a process was started by another one, or by a descendant of that one. */
 function isBelow(pid, above) {
   const parent = Number(fs.readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ")[1])
   return parent === above || (parent > 1 && isBelow(parent, above))
@@ -92,7 +96,8 @@ for (const name of ["claude", "codex", "gemini", "opencode"])
     let runner
     const model = await scripted(name, (_, count) => {
       if (count === 1) return { calls: [push(name, "Read")] }
-      // It is killed while it waits for the model, with the processes that it consists of. The server of the stack must end by itself.
+      // The agent is killed while it waits for the model, with the processes that it consists of. The server
+      // of the stack must end without being killed.
       const isOfAgent = ([pid, command]) => !command.startsWith(program) && isBelow(pid, runner)
       for (const [pid] of [...processesOf(place.root)].filter(isOfAgent)) process.kill(pid, "SIGKILL")
       return { text: "Too late.", wait: 2_000 }

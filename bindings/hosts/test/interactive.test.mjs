@@ -6,7 +6,7 @@ import { hosts, prepare } from "../hosts.mjs"
 import { Terminal } from "../terminal.mjs"
 import { answers, assertBilled, FILES, program, SECRET, scripted, world } from "./job.mjs"
 
-/** Where the person writes, and how a session is ended. */
+/** The line where the person writes, and the command that ends a session. */
 const EDITORS = { claude: [/^❯/, "/exit"], codex: [/^›/, "/quit"] }
 
 for (const [name, [editor, end]] of Object.entries(EDITORS))

@@ -1,4 +1,4 @@
-// A short job in a real agent under `callstack run`, and what the tests look at.
+// A short job in a real agent under `callstack run`, and the data that the tests look at.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -11,7 +11,7 @@ import { startModel } from "../model.mjs"
 export const program = path.resolve(process.env.CALLSTACK ?? "")
 if (!process.env.CALLSTACK) throw new Error("CALLSTACK must be the path of the program callstack")
 
-/** What a file of the project says, and what is known when it is read. */
+/** The text in a file of the project, and the results after the file was read. */
 export const SECRET = "what the file says, "
 export const FILES = { "file.txt": SECRET.repeat(100), "other.txt": "what the other one says, ".repeat(100) }
 
@@ -29,7 +29,7 @@ const compacted = (name, key, text) => (hosts[name].noMcp ? { [`${key}Compacted`
 /** A call of the host's shell. */
 export const shell = (name, command) => ({ name: hosts[name].shell, args: hosts[name].input(command) })
 
-/** Two sub-tasks, with thoughts before each answer, and calls beside one another. */
+/** Two sub-tasks, with thoughts before each answer, and with parallel calls. */
 export const answers = (name) => [
   { reasoning: "I begin.", calls: [push(name, "First part")] },
   {
@@ -56,14 +56,17 @@ export async function scripted(name, script) {
   return Object.assign(model, { work })
 }
 
-/** A folder for one agent, or for several one after the other, which is gone after the test. */
+/** A folder for one agent, or for several one after the other. It is removed after the test. */
 export function world(test, name) {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), `hosts-${name}-`))
   test.after(() => fs.rmSync(root, { recursive: true, force: true }))
   return { root, home: path.join(root, "home"), project: path.join(root, "project") }
 }
 
-/** Runs an agent under `callstack run`, and shows what it has said if it fails. `options` are those of `callstack run`. */
+/**
+ * Runs an agent under `callstack run`, and shows its output if it fails. `options` are the options of
+ * `callstack run`.
+ */
 export async function runs(name, model, given = {}) {
   const { options: ofRun = [], code = 0, ...rest } = given
   const result = await run(name, { url: model.url, files: FILES, wrapper: [program, "run", ...ofRun], ...rest })
@@ -73,7 +76,7 @@ export async function runs(name, model, given = {}) {
   return { ...result, shown }
 }
 
-/** What a command of the program says of the stack of a project, as JSON. */
+/** The answer of a command of the program about the stack of a project, as JSON. */
 export const asked = ({ project, home }, ...words) =>
   JSON.parse(
     execFileSync(program, [...words, "--json"], {
@@ -94,7 +97,10 @@ export const logOf = ({ project, home }, ...words) =>
     .split("\n")
     .map((line) => JSON.parse(line))
 
-/** The sums of what the stack has recorded, and of what the model has billed: a wire that tells of no writes counts those as uncached. */
+/**
+ * The sums of what the stack has recorded, and of what the model has billed. If a wire does not report cache
+ * writes, these count as uncached.
+ */
 export function sums(place, requests, ...words) {
   const { models } = asked(place, "usage", ...words).total
   const sum = (rows, ...keys) => rows.reduce((all, row) => keys.reduce((some, key) => some + row[key], all), 0)
@@ -110,7 +116,7 @@ export function sums(place, requests, ...words) {
   return { recorded, billed: { requests: bills.length, failed: 0, read: sum(bills, "read"), rest } }
 }
 
-/** Asserts that the stack has what the model has billed. `words` name a frame, or a stack. */
+/** Asserts that the stack has recorded what the model has billed. `words` name a frame, or a stack. */
 export function assertBilled(place, requests, shown, ...words) {
   const { recorded, billed } = sums(place, requests, ...words)
   assert.deepEqual(recorded, billed, `what was recorded is not what the model has billed\n${shown}`)

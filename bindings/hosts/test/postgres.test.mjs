@@ -1,5 +1,6 @@
-// A stack on a server: an agent under `callstack run`, and another one on the same stack after it. CALLSTACK must be a program with
-// PostgreSQL, and POSTGRES_URL the database (scripts/with-postgres). Without it the test is left out.
+// A stack on a server: an agent under `callstack run`, and another one on the same stack after it. CALLSTACK
+// must be a program with PostgreSQL, and POSTGRES_URL the database (scripts/with-postgres). Without the
+// database the test is left out.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

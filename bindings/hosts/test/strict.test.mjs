@@ -1,4 +1,4 @@
-// The checks of the scripted model: each refuses what its provider would.
+// The checks of the scripted model: each refuses what its provider would refuse.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

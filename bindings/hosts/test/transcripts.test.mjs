@@ -1,4 +1,5 @@
-// Sessions as the installed versions of the agents write them: listed, with all that the model has counted, and as a tree.
+// Sessions as the installed versions of the agents write them: listed, with everything that the model has
+// counted, and as a tree.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"

@@ -1,10 +1,11 @@
-// The job that the benches of tokens measure: the parts of a program are reviewed. A part has eight files; each step reads one,
-// which gives 3 KB of tool output; then comes a short result. The same work is done in one session, or on the stack.
+// The job that the token benches measure: the parts of a program are reviewed. A part has eight files. Each
+// step reads one file, which gives 3 KB of tool output. Then a short result follows. The same work is done in
+// one session, or on the stack.
 
-/** Tool calls of a sub-task. */
+/** The number of tool calls of a sub-task. */
 export const STEPS = 8
 
-/** How each file begins. */
+/** The beginning of each file. */
 const FIRST_LINE = "// Module"
 
 /** The title of the job. */
@@ -37,7 +38,10 @@ export function files(subtasks: number, bytes: number): Record<string, string> {
   return Object.fromEntries(parts(subtasks).flatMap(ofPart))
 }
 
-/** Whether a text holds the text of a file with its first line numbered, as tools for reading answer. */
+/**
+ * Whether a text contains the text of a file whose first line is numbered, as in the answers of tools for
+ * reading.
+ */
 export function hasFile(text: string): boolean {
   return text.includes(`1: ${FIRST_LINE}`)
 }

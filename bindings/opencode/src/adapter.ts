@@ -1,5 +1,6 @@
-// OpenCode's sessions as the engine sees them: what is known of them, and the hooks that report them. For this plugin, whose
-// engine is in OpenCode's process, and for orchestrators, whose engine is in another one (`opencode-callstack/adapter`).
+// OpenCode's sessions as the engine sees them: the data about them, and the hooks that report them. For this
+// plugin, whose engine is in OpenCode's process, and for orchestrators, whose engine is in another process
+// (`opencode-callstack/adapter`).
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
@@ -25,7 +26,7 @@ import { Requests } from "./requests.js"
 
 export { isCompacted, messageOf, modelRequested, sessionMessage, textOf }
 
-/** What the hooks need of the engine: the class `Host` of callstack-core has it. */
+/** The methods of the engine that the hooks need. The class `Host` of callstack-core has them. */
 export interface Engine extends Pick<Host, "attempt" | "report" | "tool">, ContextSource {}
 
 /** The agent and the model of a session. */
@@ -43,9 +44,9 @@ export abstract class Adapter implements Sessions {
   readonly requests = new Requests()
   /** The mode of each session, by session ID. */
   readonly modes = new Map<string, Mode>()
-  /** Sessions of which messages were removed: a person has undone them. */
+  /** Sessions from which messages were removed: a person has undone the messages. */
   readonly setBack = new Set<string>()
-  /** Sessions of which a request has been made. */
+  /** Sessions for which a request has been made. */
   readonly #opened = new Set<string>()
   /** The context window of each session's model, in tokens, by session ID. */
   readonly limits = new Map<string, number | undefined>()
@@ -77,8 +78,9 @@ export abstract class Adapter implements Sessions {
   }
 
   /**
-   * Reports what the person and the tools have said in a conversation if that may not be where the engine takes it to be: a person has
-   * undone messages, or the session is a copy of another one.
+   * Reports what the person and the tools have said in a conversation, if the conversation may not be where
+   * the engine assumes it to be. This is the case if a person has undone messages, or if the session is a
+   * copy of another one.
    */
   async reportSetBack(messages: readonly Entry[]): Promise<void> {
     const sessionID = messages[0]?.info.sessionID
@@ -87,7 +89,7 @@ export abstract class Adapter implements Sessions {
     this.#opened.add(sessionID)
     const isElsewhere = isOpened && messages.some(({ parts }) => answersIn(parts).length > 0)
     if (!(this.setBack.delete(sessionID) || isElsewhere)) return
-    // Those before a compaction count, too.
+    // The messages before a compaction count, too.
     const { data = [] } = await this.client.session.messages({ path: { id: sessionID } })
     await this.engine.report({
       kind: "sessionSetBack",
@@ -97,7 +99,9 @@ export abstract class Adapter implements Sessions {
     })
   }
 
-  /** Takes out of the messages of a request what the frames have said that have ended in the same conversation. */
+  /**
+   * Takes the stretches of frames that have ended in the same conversation out of the messages of a request.
+   */
   fold?(messages: Entry[]): void
 
   /** Writes a line to OpenCode's log. */
@@ -110,7 +114,7 @@ export abstract class Adapter implements Sessions {
 /**
  * Returns the hooks that report sessions to the engine, offer its tools, and add its contexts to requests.
  *
- * @param notify - Shows people how a frame has ended of which a call tells.
+ * @param notify - Shows people how a frame has ended, when a call reports its end.
  */
 export function hooks(
   adapter: Adapter,
@@ -139,7 +143,7 @@ export function hooks(
     event: (input) => report(input, undefined),
     "chat.message": adapter.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
       adapter.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
-      // A command of a person is no task for the agent, and no answer to a question of its frame.
+      // A command of a person is not a task for the agent, and not an answer to a question of its frame.
       if (!isForPeople(parts)) {
         const { id: messageID, time } = message
         const text = textOf(parts)

@@ -1,5 +1,5 @@
-// The slash commands of people. The plugin carries each one out itself, with the tools of the engine. OpenCode then sends
-// a message to the model in any case: it says what the person has done.
+// The slash commands of people. The plugin executes each command itself, with the tools of the engine.
+// OpenCode then sends a message to the model in any case: the message says what the person has done.
 
 import type { Config } from "@opencode-ai/plugin"
 import type { Part, TextPart } from "@opencode-ai/sdk"
@@ -10,21 +10,21 @@ import type { Host } from "./host.js"
 type NewText = Omit<TextPart, "id" | "sessionID" | "messageID">
 
 /**
- * A template without arguments: OpenCode would execute shell commands and read files that are named in them. It puts
- * nothing in this place, because there are fewer arguments.
+ * A template without arguments, because OpenCode would execute shell commands and read files that are named
+ * in the arguments. It puts nothing in this place, because there are fewer arguments.
  */
 const EMPTY_TEMPLATE = "$999999"
 
-/** What the model is asked to do with a message that it does not need. */
+/** The instruction for the model about a message that it does not need. */
 const ACKNOWLEDGE =
   "If this changes what is to be done now, do that. If it has stopped your work, end your turn. If you were in the middle of other work, go on with it. Otherwise acknowledge this in one short line, without a tool call."
 
 const COMMANDS = slashCommands("session")
 
-/** Registers the commands and carries them out. */
+/** Registers the commands and executes them. */
 export class Commands {
   readonly #host: Host
-  /** The names that are ours: a command of the user with the same name stays the user's. */
+  /** The names of our commands. A command of the person with the same name stays the person's. */
   #own = new Set<string>()
 
   constructor(host: Host) {
@@ -42,7 +42,10 @@ export class Commands {
     }
   }
 
-  /** Carries out a command of ours and replaces the parts of its message: one is for the person, one for the model. */
+  /**
+   * Executes one of our commands and replaces the parts of its message: one part is for the person, one for
+   * the model.
+   */
   async execute(name: string, sessionID: string, typed: string, parts: Part[]): Promise<void> {
     const command = COMMANDS.find((command) => command.name === name && this.#own.has(name))
     if (command === undefined) return

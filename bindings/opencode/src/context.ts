@@ -13,9 +13,9 @@ export interface Entry {
   parts: Part[]
 }
 
-/** Where the contexts come from. */
+/** The source of the contexts. */
 export interface ContextSource {
-  /** Returns the present context of a session; undefined if it has none. */
+  /** Returns the present context of a session; undefined if the session has no context. */
   context(sessionID: string): SessionContext | undefined | Promise<SessionContext | undefined>
 }
 

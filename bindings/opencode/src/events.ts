@@ -5,11 +5,11 @@ import type { Event, Message, Part } from "@opencode-ai/sdk"
 import type { FileChange, HostEvent, ModelRequest, SessionMessage } from "callstack-core"
 import type { Requests } from "./requests.js"
 
-/** What is known of OpenCode's sessions, beside their events. */
+/** The data about OpenCode's sessions that their events do not have. */
 export interface Sessions {
   /** The requests to models that have no answer yet. */
   readonly requests: Requests
-  /** Sessions of which messages were removed: a person has undone them. */
+  /** Sessions from which messages were removed: a person has undone the messages. */
   readonly setBack: Set<string>
   /** The context window of each session's model, in tokens, by session ID. */
   readonly limits: ReadonlyMap<string, number | undefined>
@@ -17,7 +17,10 @@ export interface Sessions {
   messages(sessionID: string): Promise<SessionMessage[]>
 }
 
-/** What is left of the event of a message that does not belong to the conversation: its request. */
+/**
+ * The request of a message that does not belong to the conversation. Nothing else of the message's event is
+ * used.
+ */
 export function modelRequested(message: {
   sessionID: string
   messageID: string
@@ -62,7 +65,7 @@ export async function hostEvent(event: Event, sessions: Sessions): Promise<HostE
       if (info.role !== "assistant" || info.time.completed === undefined) return undefined
       const { id: messageID, sessionID, tokens, time } = info
       const request = sessions.requests.answered(info)
-      // The summary of a compaction is no message of the conversation.
+      // The summary of a compaction is not a message of the conversation.
       if (info.summary === true) return modelRequested({ sessionID, messageID, time: time.created, request })
       const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
       return {
@@ -99,7 +102,10 @@ export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }
   return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
-/** Whether the newest compaction of a session has left a summary. OpenCode says that it is done also when it has failed. */
+/**
+ * Whether the newest compaction of a session has left a summary. OpenCode reports the end of a compaction
+ * even if it has failed.
+ */
 export function isCompacted(messages: readonly { info: Message }[]): boolean {
   const infos = messages.flatMap(({ info }) => (info.role === "assistant" && info.summary === true ? [info] : []))
   const newest = infos.at(-1)
@@ -114,7 +120,7 @@ export function textOf(parts: readonly Part[]): string {
   return texts.filter((text) => text !== "").join("\n")
 }
 
-/** Returns what the tools of the stack have answered in a message. */
+/** Returns the answers of the stack's tools in a message. */
 export function answersIn(parts: readonly Part[]): string[] {
   return parts.flatMap((part) =>
     part.type === "tool" && part.tool.startsWith("stack_") && part.state.status === "completed"
@@ -123,7 +129,7 @@ export function answersIn(parts: readonly Part[]): string[] {
   )
 }
 
-/** Whether a message is for people alone: it shows something that no model gets. */
+/** Whether a message is only for people: it shows something that no model gets. */
 export function isForPeople(parts: readonly Part[]): boolean {
   return parts.some((part) => part.type === "text" && part.ignored === true)
 }

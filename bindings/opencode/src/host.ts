@@ -1,4 +1,4 @@
-// OpenCode as a host of the engine: carries out what the engine asks for.
+// OpenCode as a host of the engine: executes what the engine asks for.
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Host as Engine, HostActions, Stack } from "callstack-core"
@@ -10,7 +10,7 @@ type Callstack = Pick<typeof import("callstack-core"), "fold" | "Host">
 
 /** Connects one stack with OpenCode. */
 export class Host extends Adapter implements HostActions {
-  /** Reports events to the engine, and carries out its effects with the methods of this class. */
+  /** Reports events to the engine, and executes its effects with the methods of this class. */
   readonly engine: Engine
 
   readonly #fold: Callstack["fold"]
@@ -24,7 +24,7 @@ export class Host extends Adapter implements HostActions {
   override fold(messages: Entry[]): void {
     const { request, report } = this.#fold("opencode", JSON.stringify(messages))
     if (report.stretches.length === 0) return
-    // OpenCode sends the list that it has passed.
+    // OpenCode sends the same list object that it has passed to the hook.
     messages.splice(0, messages.length, ...(JSON.parse(request) as Entry[]))
   }
 

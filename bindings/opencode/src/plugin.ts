@@ -11,7 +11,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   // An orchestrator that runs its sessions in this server has an engine of its own.
   if (process.env["CALLSTACK_FLAME_URL"] !== undefined) return {}
   const { folder, ...settings } = options
-  // The environment names the stack of a run, whatever the settings say.
+  // The environment names the stack of a run, and has priority over the settings.
   const named = process.env["CALLSTACK_DIR"] || (typeof folder === "string" ? folder : ".opencode/stack")
   // A stack on a server has a URL.
   const place = named.includes("://") ? named : resolve(input.directory, named)
@@ -30,14 +30,17 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   return { ...hooks(host, host.engine.stack.offeredTools(), (title) => host.notify(title)), ...forPeople(host) }
 }
 
-/** Settings whose frames are worked on in one conversation, which this plugin folds, unless they say something else. */
+/**
+ * Settings with which frames are worked on in one conversation, which this plugin folds, unless the settings
+ * say something else.
+ */
 function inConversation(settings: PluginOptions): PluginOptions {
   const { calls = {} } = settings
   const isSection = typeof calls === "object" && calls !== null && !Array.isArray(calls)
   return isSection ? { ...settings, calls: { in: "conversation", ...calls } } : settings
 }
 
-/** Returns the hooks of the slash commands, and the one of the end. */
+/** Returns the hooks of the slash commands, and the hook for the end of the plugin. */
 function forPeople(host: Host): Hooks {
   const commands = new Commands(host)
   const configure = host.safe("config", (config: Config) => commands.register(config))

@@ -13,9 +13,9 @@ interface Prepared {
 }
 
 /**
- * The requests of all sessions that have no answer yet. OpenCode stores messages of assistants that no model has
- * written, such as the output of a person's shell command and the copies in a forked session. So only those count for
- * which OpenCode has prepared a request.
+ * The requests of all sessions that have no answer yet. OpenCode also stores messages of assistants that no
+ * model has written, such as the output of a person's shell command and the copies in a forked session. So a
+ * message counts only if OpenCode has prepared a request for it.
  */
 export class Requests {
   readonly #prepared = new Map<string, Prepared[]>()
@@ -35,7 +35,7 @@ export class Requests {
     if (newest !== undefined) newest.calledAt = Date.now()
   }
 
-  /** Returns the request that has failed and that OpenCode repeats; undefined if there is none. */
+  /** Returns the request that has failed and that OpenCode repeats; undefined if there is no such request. */
   failed(sessionID: string): ModelRequest | undefined {
     const newest = this.#prepared.get(sessionID)?.at(-1)
     return newest && { model: newest.model, messages: newest.messages, failed: true }
@@ -57,7 +57,8 @@ export class Requests {
     // OpenCode makes the message of a compaction after it has prepared the request, and other messages before it.
     const request = prepared.findLast(({ at }) => at <= completed && (created <= at || summary === true))
     if (request === undefined) return undefined
-    // OpenCode finishes a message when its tools have ended: the answer itself ended when the last one began.
+    // OpenCode finishes a message when its tools have ended, but the answer itself ended when the last tool
+    // began.
     const duration = (request.calledAt ?? completed) - created
     this.#prepared.set(
       sessionID,

@@ -77,8 +77,8 @@ test("children are planned and run, and the parent and the siblings get their re
   }
 })
 
-// The example of the specification, section 5: in B1 the context holds the results of A, a finished sibling of B, and
-// nothing of A1 and A2.
+// The example of the specification, section 5: in B1 the context holds the results of A, a finished sibling
+// of B, and nothing of A1 and A2.
 test("a grandchild sees the results of its parent's siblings, and nothing of what is below them", async (t) => {
   const { model, server, frames } = await scenario(
     t,
@@ -160,7 +160,7 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   const { server, frames, logged } = await scenario(
     t,
     (request) => {
-      // The summary has taken the place of the messages before it.
+      // The summary has replaced the messages before it.
       const goesOn = request.messages
         .slice(-2)
         .some(({ text }) => text.includes("Your work on frame f2 was interrupted"))
@@ -181,7 +181,8 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   await logged("Frame salvaged")
 })
 
-// The child waits twice: for its parent, who asks the user, and for a person, who answers from another process.
+// The child waits twice: for its parent, which asks the person, and for a person who answers from another
+// process.
 test("a blocked child asks, its parent answers, another process answers, and it goes on", async (t) => {
   const asking = {
     status: "blocked",

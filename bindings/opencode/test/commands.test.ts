@@ -1,4 +1,4 @@
-// The slash commands of people: the plugin carries them out, and the model is told.
+// The slash commands of people: the plugin executes them, and the model is told.
 
 import assert from "node:assert/strict"
 import { existsSync } from "node:fs"

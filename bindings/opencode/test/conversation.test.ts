@@ -1,4 +1,5 @@
-// Frames in one conversation: a session works on all its frames itself, and its requests have no finished ones.
+// Frames in one conversation: a session works on all its frames itself, and its requests do not contain
+// finished frames.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"

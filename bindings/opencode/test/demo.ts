@@ -1,5 +1,6 @@
-// `make demo`: the real OpenCode builds a shop with a scripted model, and a person answers a question. Prints a context,
-// figures, and what the program `callstack` shows of the stack, and writes the flame chart of the run.
+// `make demo`: the real OpenCode builds a shop with a scripted model, and a person answers a question. Prints
+// a context, figures, and the view of the stack in the program `callstack`, and writes the flame chart of the
+// run.
 
 import { join, relative } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -26,7 +27,7 @@ async function build() {
   await until("the answered frame is done", () => framesOf(project).get("Payment")?.status === "completed")
   const { text } = await server.prompt("Payment has its answer. Finish the shop", session)
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
-  // OpenCode tells the plugin about a message some time after it has answered.
+  // OpenCode reports a message to the plugin some time after it has answered.
   await until("the last request is recorded", () => {
     const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
     const { data } = JSON.parse(program(project, "usage", "--json")) as { data: { total: { models: Usage[] } } }
@@ -35,7 +36,7 @@ async function build() {
   return { asked, answered, text, seconds }
 }
 
-/** Builds the shop, and stops OpenCode and the model also after an error. */
+/** Builds the shop, and also stops OpenCode and the model after an error. */
 async function buildAndStop() {
   try {
     return await build()

@@ -1,4 +1,4 @@
-// What a root is about: it follows the session's title and newest task until somebody sets it.
+// What a root is about: it follows the session's title and newest task until an actor sets it.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

@@ -1,4 +1,4 @@
-// The life of frames in the real OpenCode: limits, stops, edits, ends that are summed up, and restarts.
+// The life of frames in the real OpenCode: limits, stops, edits, ends with a summary, and restarts.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -144,7 +144,7 @@ test("a child without a pop is asked for a summary, and a checkpoint in a pushed
   const { server, frames } = await scenario(
     t,
     (request) => {
-      // The summary has taken the place of the messages before it.
+      // The summary has replaced the messages before it.
       const goesOn = request.messages.slice(-2).some(({ text }) => text.includes("Go on with frame f3"))
       return goesOn ? call("stack_frame_pop", done("Strings too")) : script(request)
     },

@@ -1,5 +1,5 @@
-// `callstack mcp` as a local server of OpenCode, without the plugin. This OpenCode does not say which session makes a call, so its
-// agents pass the handle of their frame.
+// `callstack mcp` as a local server of OpenCode, without the plugin. This OpenCode does not say which session
+// makes a call, so its agents pass the handle of their frame.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

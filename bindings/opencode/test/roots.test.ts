@@ -11,7 +11,7 @@ test("two roots at once: neither lands in the tree of the other", async (t) => {
     t,
     byTask({
       "Build a shop": [
-        // The bank has worked last when these calls come.
+        // The bank was the last to work when these calls arrive.
         { ...call("stack_frame_plan_children", { children: [task("Cart")] }), after: held },
         call("stack_frame_push", task("Pay")),
         call("stack_status"),

@@ -1,4 +1,4 @@
-// Prompt caching: how many bytes of a request the next request begins with.
+// Prompt caching: how many bytes of a request are also the beginning of the next request.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -25,7 +25,10 @@ const decide = (step: number) =>
   call("stack_add_decision", { decision: `Decision ${step}: prices are integers, since rounding errors add up` })
 const echo = (step: number) => call("bash", { command: `echo ${step}`, description: "Say the step" })
 
-/** Returns the percentage of the bytes of all requests (except the last) that the next request begins with. */
+/**
+ * Returns the percentage of the bytes of all requests (except the last) that are also the beginning of the
+ * next request.
+ */
 function kept(requests: readonly ModelRequest[]): number {
   let [same, all] = [0, 0]
   for (const [index, { conversation: before }] of requests.slice(0, -1).entries()) {

@@ -1,4 +1,5 @@
-// The counting of `make bench-tokens`: common prefixes, and the cost index. And what the stack costs in the real OpenCode.
+// The counting of `make bench-tokens`: common prefixes, and the cost index. Also the costs of the stack in
+// the real OpenCode.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -44,13 +45,13 @@ test("a prompt's segments are its tools, then its messages", () => {
 test("cached is the longest common prefix with any earlier prompt", () => {
   const prompts = new Prompts(characters)
   assert.deepEqual(prompts.add(["tools", "one", "first"]), { prompt: 13, cached: 0 })
-  // It goes on behind the first prompt.
+  // It continues after the first prompt.
   assert.deepEqual(prompts.add(["tools", "one", "first", "more"]), { prompt: 17, cached: 13 })
-  // It differs from both within the second segment.
+  // It differs from both prompts within the second segment.
   assert.deepEqual(prompts.add(["tools", "other"]), { prompt: 10, cached: 6 })
   // The first prompt is nearer than the newest one, and ends within "first".
   assert.deepEqual(prompts.add(["tools", "one", "fire"]), { prompt: 12, cached: 11 })
-  // What stands behind the first difference does not count, even if it has been seen there.
+  // Text after the first difference does not count, even if it has been seen there.
   assert.deepEqual(prompts.add(["tools", "two", "first"]), { prompt: 13, cached: 5 })
   assert.deepEqual(prompts.add(["tools", "one"]), { prompt: 8, cached: 8 })
 })

@@ -79,7 +79,8 @@ test("an agent gets the standard tools, which cost few tokens, and no text menti
   const total = tokens.reduce((sum, count) => sum + count, 0)
   console.log(`${tokens.length} standard tools: ${total} o200k tokens in each request`)
   assert.ok(tokens.length === STANDARD.length && total <= 1_700, `the tools have ${total} tokens`)
-  // OpenCode answers the call of a tool that it does not know. Everything else that a request says is checked.
+  // OpenCode answers the call of a tool that it does not know. All other tools that a request names are
+  // checked.
   const missing = Stack.tools()
     .map(({ name }) => name)
     .filter((name) => !STANDARD.includes(name))

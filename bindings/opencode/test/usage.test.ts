@@ -22,7 +22,10 @@ type Sums = Omit<ModelUsage, "duration">
 
 const TOKENS = ["uncachedInput", "cacheRead", "cacheWrite", "output", "reasoning"] as const
 
-/** What the model has charged for the requests of sessions, except those for titles, which no plugin sees. */
+/**
+ * The charges of the model for the requests of sessions, except for requests for titles, which no plugin
+ * sees.
+ */
 function charged(model: Model, wire: Wire, isOf: (sessionID: string) => boolean = () => true): Sums {
   const sums = { requests: 0, failed: 0, uncachedInput: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
   for (const { request, charge } of model.charges) {
@@ -38,7 +41,7 @@ function charged(model: Model, wire: Wire, isOf: (sessionID: string) => boolean 
   return { model: "scripted/main", ...sums }
 }
 
-/** A charge as the wire format tells it. */
+/** A charge in the form that the wire format reports. */
 function told({ uncachedInput, cacheRead, cacheWrite, output, reasoning }: Charge, wire: Wire): Charge {
   if (wire === "anthropic") return { uncachedInput, cacheRead, cacheWrite, output: output + reasoning, reasoning: 0 }
   return { uncachedInput: uncachedInput + cacheWrite, cacheRead, cacheWrite: 0, output, reasoning }

@@ -1,5 +1,5 @@
-// The slash commands of people. They cost no request: the person sees the answer, and the agent learns of a change with its
-// next request.
+// The slash commands of people. They cost no request: the person sees the answer, and the agent learns of a
+// change with its next request.
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@mariozechner/pi-coding-agent"
 import { commandNote, runCommand, type SlashCommand, singleLine, slashCommands } from "callstack-core/people"
@@ -36,7 +36,8 @@ async function execute(
 ): Promise<void> {
   const { engine, sessionID } = host
   const tool = (name: string, args: object) => {
-    // It is no call beside those that the model has made in its newest message, unless that is being carried out.
+    // The command does not count as one of the calls that the model has made in its newest message, unless
+    // that message is being executed.
     if (context.isIdle()) engine.context(sessionID)
     return engine.tool(sessionID, name, args)
   }
@@ -52,7 +53,9 @@ async function execute(
   })
 }
 
-/** The frames of the session's tree whose handles or titles begin with what is typed, the newest ones first. */
+/**
+ * The frames of the session's tree whose handles or titles begin with the typed text, the newest ones first.
+ */
 function completions(host: Host | undefined, prefix: string): { value: string; label: string }[] | null {
   const stack = host?.engine.stack
   const place = stack?.place(host?.sessionID ?? "")

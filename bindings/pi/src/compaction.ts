@@ -1,4 +1,4 @@
-// Compactions: the summary is asked for with what the frame needs, and of the folded conversation.
+// Compactions: the request for the summary has what the frame needs, and uses the folded conversation.
 
 import {
   compact,
@@ -11,7 +11,7 @@ import type { Host } from "./host.js"
 
 type Summary = Awaited<ReturnType<typeof compact>>
 
-/** What pi takes from an extension. */
+/** The answer that pi takes from an extension. */
 export interface SessionBeforeCompactResult {
   compaction?: Summary
 }
@@ -24,17 +24,17 @@ export async function summarize(
   { preparation, branchEntries, customInstructions, signal }: SessionBeforeCompactEvent,
   { model, modelRegistry }: ExtensionContext,
 ): Promise<Summary | undefined> {
-  // pi can end meanwhile; then it says no more.
+  // pi can end meanwhile; then it does not answer any more.
   const level = pi.getThinkingLevel()
   const prompts: string[] = customInstructions === undefined ? [] : [customInstructions]
   await host.engine.report({ kind: "sessionCompacting", sessionID: host.sessionID }, (text) => prompts.push(text))
   if (model === undefined) return undefined
   const auth = await modelRegistry.getApiKeyAndHeaders(model)
   if (!auth.ok) return undefined
-  // pi asks for the beginning of a long turn apart, without instructions.
+  // pi asks for the beginning of a long turn separately, without instructions.
   const all = [...preparation.messagesToSummarize, ...preparation.turnPrefixMessages]
   const whole = { messagesToSummarize: context.fold(all), turnPrefixMessages: [], isSplitTurn: false }
-  // pi does not read what it has kept of files in a summary that an extension has returned.
+  // If an extension has returned a summary, pi does not read the data about files that it has kept in it.
   const before = branchEntries.findLast((entry) => entry.type === "compaction")
   addFiles(preparation.fileOps, before?.details)
   const { apiKey = "", headers } = auth
@@ -42,13 +42,13 @@ export async function summarize(
   try {
     return await compact({ ...preparation, ...whole }, model, apiKey, headers, instructions, signal, level)
   } catch (error) {
-    // pi says so itself.
+    // pi reports the abort itself.
     if (signal.aborted) return undefined
     throw error
   }
 }
 
-/** Adds the files of the summary before. */
+/** Adds the files of the previous summary. */
 function addFiles({ read, edited }: { read: Set<string>; edited: Set<string> }, details: unknown): void {
   const { readFiles, modifiedFiles } = (details ?? {}) as { readFiles?: unknown; modifiedFiles?: unknown }
   for (const [known, files] of [

@@ -1,5 +1,5 @@
-// The requests to the model: finished frames are folded, the stable part of the context is in the system prompt, the volatile
-// part behind the newest message.
+// The requests to the model: finished frames are folded, the stable part of the context is in the system
+// prompt, and the volatile part comes after the newest message.
 
 import type { SessionContext } from "callstack-core"
 import type { Host } from "./host.js"
@@ -18,7 +18,7 @@ export class Context {
   #begun = ""
   /** The context of the request that is being prepared. */
   #context = NONE
-  /** Whether that is the first request of a run: its context was made with the system prompt. */
+  /** Whether that request is the first request of a run: its context was made with the system prompt. */
   #isFirst = false
 
   constructor(host: Host) {
@@ -35,10 +35,10 @@ export class Context {
 
   /** Folds the messages of a request to an API, and adds the volatile part. */
   prepare(messages: Message[], api: string | undefined): Message[] {
-    // Each context is for one request: it can have news that are told once.
+    // Each context is for one request: it can have news that is told once.
     if (!this.#isFirst) this.#context = this.#present()
     this.#isFirst = false
-    // Only the request of this API says how the model thinks, on which the folding depends: see `finish`.
+    // Only the request of this API shows how the model thinks, and the folding depends on that: see `finish`.
     const folded = api === "anthropic-messages" ? messages : this.fold(messages)
     const { volatile } = this.#context
     if (volatile === "") return folded
@@ -46,18 +46,18 @@ export class Context {
     return [...folded, { role: "custom", customType, content: volatile, display, timestamp }]
   }
 
-  /** Returns a request as the API gets it. */
+  /** Returns a request in the form that the API gets. */
   finish(payload: unknown, api: string | undefined): unknown {
     const { stable, volatile } = this.#context
     let request = payload
     if (api === "anthropic-messages") request = this.#folded("anthropic", request)
-    // pi makes the system prompt when the person writes; since then a text on the heap can have changed.
+    // pi makes the system prompt when the person writes. A text on the heap can have changed since then.
     if (this.#begun !== "" && stable !== this.#begun) request = replaceText(request, this.#begun, stable)
     if (volatile !== "") markBefore(request, volatile)
     return request
   }
 
-  /** Returns messages without what finished frames have said. */
+  /** Returns messages without the stretches of finished frames. */
   fold(messages: Message[]): Message[] {
     return this.#folded("pi", messages)
   }

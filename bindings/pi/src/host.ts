@@ -8,12 +8,12 @@ import { messagesOf, sessionMessage } from "./messages.js"
 /** The module of the engine. It is passed on, because a static import of it is not possible: see index.ts. */
 export type Callstack = typeof import("callstack-core")
 
-/** Why frames have no sessions of their own. */
+/** The reason why frames have no sessions of their own. */
 const NO_SESSIONS = "pi has one conversation for all frames"
 
 /** Connects a stack with the session that pi has open. */
 export class Host implements HostActions {
-  /** Reports events to the engine, and carries out its effects with the methods of this class. */
+  /** Reports events to the engine, and executes its effects with the methods of this class. */
   readonly engine: Engine
   readonly callstack: Callstack
   /** The ID of pi's session. */
@@ -28,7 +28,10 @@ export class Host implements HostActions {
     this.#context = context
   }
 
-  /** Whether pi has closed the session, maybe while an event was reported. It takes nothing any more then. */
+  /**
+   * Whether pi has closed the session, maybe while an event was reported. A closed session does not take
+   * anything any more.
+   */
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -39,7 +42,7 @@ export class Host implements HostActions {
     this.engine.close()
   }
 
-  /** Shows what has failed. pi has no log; the history of the stack says everything else. */
+  /** Shows what has failed. pi has no log; the history of the stack has everything else. */
   log(level: LogLevel, message: string, data: Record<string, unknown> = {}): void {
     if (this.#isClosed) return
     const { error } = data
@@ -81,7 +84,9 @@ export class Host implements HostActions {
   }
 }
 
-/** Shows a text to the person: in the conversation, or without an interface in the standard error output. */
+/**
+ * Shows a text to the person: in the conversation, or in the standard error output if there is no interface.
+ */
 export function tell({ hasUI, ui }: ExtensionContext, level: "info" | "warning" | "error", message: string): void {
   const text = printable(level === "info" ? message : `[stack] ${message}`)
   if (hasUI) ui.notify(text, level)

@@ -17,7 +17,7 @@ export default function extension(pi: ExtensionAPI): void {
   }
   registerCommands(pi, () => session)
   pi.on("session_start", async (event, context) => {
-    // pi can tell of the same session twice.
+    // pi can report the same session twice.
     close()
     session = await open(pi, context)
     await session?.start(event, context)
@@ -28,7 +28,8 @@ export default function extension(pi: ExtensionAPI): void {
   pi.on("context", ({ messages }, context) => session && { messages: session.request(messages, context) })
   pi.on("before_provider_request", ({ payload }, context) => session?.payload(payload, context))
   pi.on("message_end", ({ message }, context) => session?.finished(message, context))
-  // pi reports the message with the calls before it asks this, so its request counts in the frame in which it was made.
+  // pi reports the message with the calls before it calls this hook, so its request counts in the frame in
+  // which it was made.
   pi.on("tool_call", () => undefined)
   pi.on("tool_result", (event, context) => session?.toolWorked(event, context))
   pi.on("agent_end", (_, context) => session?.idle(context))
@@ -36,7 +37,7 @@ export default function extension(pi: ExtensionAPI): void {
   pi.on("session_compact", (event, context) => session?.compacted(event, context))
 }
 
-/** Opens the stack. If that is not possible, pi goes on without it. */
+/** Opens the stack. If that is not possible, pi continues without it. */
 async function open(pi: ExtensionAPI, context: ExtensionContext): Promise<Session | undefined> {
   try {
     // A static import would make pi refuse the extension if the native library's loader is missing.

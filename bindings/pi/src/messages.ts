@@ -1,4 +1,4 @@
-// Converts pi's messages into what the engine knows.
+// Converts pi's messages into the form of the engine.
 
 import { homedir } from "node:os"
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
@@ -11,14 +11,20 @@ export type Message = ContextEvent["messages"][number]
 /** An answer of a model. */
 export type Answer = Extract<Message, { role: "assistant" }>
 
-/** The ID of a message: pi gives its messages none before it stores them. The same message has the same ID everywhere. */
+/**
+ * The ID of a message. pi does not give IDs to its messages before it stores them. The same message has the
+ * same ID everywhere.
+ */
 export function idOf(message: Message): string {
   // The answers to calls of one message can have the same time.
   const who = message.role === "toolResult" ? message.toolCallId : message.role
   return `${who}-${message.timestamp}`
 }
 
-/** Returns the text of a message: its text blocks, one per line, or what stands for it in the model's request. */
+/**
+ * Returns the text of a message: its text blocks, one per line, or the text that represents it in the model's
+ * request.
+ */
 export function textOf(message: Message): string {
   switch (message.role) {
     case "bashExecution":
@@ -41,7 +47,7 @@ export function sessionMessage(message: Message): SessionMessage {
     text: textOf(message),
     summary: message.role === "compactionSummary",
     time: message.timestamp,
-    // Pictures are not for a log of texts.
+    // Pictures do not belong in a log of texts.
     parts: blocks.map((block) => ("type" in block && block.type === "image" ? { ...block, data: "" } : block)),
   }
 }
@@ -55,7 +61,7 @@ export function messagesOf(branch: readonly SessionEntry[]): Message[] {
 export function pathOf(directory: string, input: Record<string, unknown>): string | undefined {
   const { path } = input
   if (typeof path !== "string" || path === "") return undefined
-  // As pi's tools read it.
+  // As pi's tools read the path.
   const named = path.startsWith("@") ? path.slice(1) : path
   const expanded = named === "~" || named.startsWith("~/") ? join(homedir(), named.slice(1)) : named
   const file = resolve(directory, expanded)

@@ -2,7 +2,10 @@
 
 type Fields = Record<string, unknown>
 
-/** Returns a value in which a text is replaced by another one, wherever it is within a string. What has it not is not copied. */
+/**
+ * Returns a value in which a text is replaced by another one, in all places within strings. Parts without the
+ * text are not copied.
+ */
 export function replaceText<T>(value: T, before: string, now: string): T {
   if (typeof value === "string") return value.replaceAll(before, () => now) as T
   if (typeof value !== "object" || value === null) return value
@@ -12,8 +15,9 @@ export function replaceText<T>(value: T, before: string, now: string): T {
 }
 
 /**
- * Moves the mark of a prompt cache from the newest message to what is before it. pi marks the newest message; if that is a text
- * which the next request does not have, nothing behind the mark before would ever be read from the cache.
+ * Moves the mark of a prompt cache from the newest message to the message before it. pi marks the newest
+ * message. If the next request does not have that message, nothing after the previous mark would ever be read
+ * from the cache.
  *
  * @param text - The text of the newest message.
  */
@@ -30,12 +34,15 @@ export function markBefore(payload: unknown, text: string): void {
     lastBlock(place)["cache_control"] = own["cache_control"]
     delete own["cache_control"]
   } else if (isFields(point) && "cachePoint" in point && Array.isArray(before["content"])) {
-    // Bedrock has a block of its own for it.
+    // Bedrock has a separate block for the mark.
     before["content"].push(blocks.pop())
   }
 }
 
-/** Whether a message has a text or something else that can have a mark. In Chat Completions outcomes of tools have none. */
+/**
+ * Whether a message has a text or another part that can have a mark. In Chat Completions, outcomes of tools
+ * cannot have a mark.
+ */
 function canBeMarked(message: unknown): message is Fields {
   if (!(isFields(message) && ["user", "assistant"].includes(String(message["role"])))) return false
   const content = message["content"]

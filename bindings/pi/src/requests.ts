@@ -12,7 +12,10 @@ export class Requests {
     this.#prepared = { messages: messages.length, at: Date.now() }
   }
 
-  /** Returns the request that an answer is for; undefined if none was sent, as for an error before it. */
+  /**
+   * Returns the request that an answer belongs to; undefined if no request was sent, for example because an
+   * error came before it.
+   */
   answered({ provider, model, usage, stopReason }: Answer): ModelRequest | undefined {
     const prepared = this.#prepared
     this.#prepared = undefined

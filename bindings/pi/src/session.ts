@@ -1,4 +1,4 @@
-// The session that pi has open: what is reported of it to the engine, and what goes into its requests.
+// The session that pi has open: what is reported about it to the engine, and what is added to its requests.
 
 import type {
   BeforeAgentStartEvent,
@@ -35,7 +35,7 @@ export class Session {
   readonly #requests = new Requests()
   /** The name of the session that the engine knows. */
   #name: string | undefined
-  /** The person's words that were reported before pi has made a message of them. */
+  /** The person's words that were reported before pi made a message of them. */
   #announced: string | undefined
   #announcements = 0
   /** Whether the agent is to be told that the person has gone back. */
@@ -52,7 +52,7 @@ export class Session {
     const { engine, sessionID } = this.host
     this.#name = this.#pi.getSessionName()
     await engine.report({ kind: "sessionCreated", sessionID, title: this.#name ?? "" })
-    // Somebody may have gone back with another program, or without this extension.
+    // A person may have gone back with another program, or without this extension.
     if (reason !== "new") await this.#setBack(context.sessionManager.getBranch())
     this.showStatus(context)
   }
@@ -68,7 +68,7 @@ export class Session {
       await engine.report({ kind: "sessionUpdated", sessionID, title: name })
       this.#name = name
     }
-    // The words bring the session its frame, and the system prompt has the context of it.
+    // The words give the session its frame, and the system prompt has the context of that frame.
     const messageID = `prompt-${Date.now()}-${this.#announcements++}`
     await engine.report({ kind: "message", sessionID, messageID, role: "user", text: prompt, time: Date.now() })
     this.#announced = prompt
@@ -89,7 +89,7 @@ export class Session {
     return prepared
   }
 
-  /** Returns a request as it is sent to the provider of the model. */
+  /** Returns a request in the form that is sent to the provider of the model. */
   payload(payload: unknown, { model }: ExtensionContext): unknown {
     return this.#context.finish(payload, model?.api)
   }
@@ -102,7 +102,10 @@ export class Session {
     await engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(message) })
   }
 
-  /** Reports the person's words, unless they were announced: what is written while the agent works is not. */
+  /**
+   * Reports the person's words, unless they were announced. Words that are written while the agent works are
+   * not announced.
+   */
   async #said(message: Message): Promise<void> {
     const { engine, sessionID } = this.host
     const text = textOf(message)
@@ -114,7 +117,7 @@ export class Session {
     }
   }
 
-  /** Reports an answer of the model, with the request that it is for. */
+  /** Reports an answer of the model, with the request that the answer belongs to. */
   async #answered(message: Answer, contextLimit: number | undefined): Promise<void> {
     const { engine, sessionID } = this.host
     const { usage, timestamp: time } = message
@@ -149,7 +152,7 @@ export class Session {
     this.showStatus(context)
   }
 
-  /** Makes the summary of a compaction; undefined: pi makes it. */
+  /** Makes the summary of a compaction; undefined if pi is to make it. */
   async compacting(event: SessionBeforeCompactEvent, context: ExtensionContext): Promise<SessionBeforeCompactResult> {
     const compaction = await summarize(this.#pi, this.host, this.#context, event, context)
     return compaction === undefined ? {} : { compaction }
@@ -184,10 +187,11 @@ export class Session {
     this.showStatus(context)
   }
 
-  /** Tells the engine where the conversation is by what it still has. */
+  /** Tells the engine where the conversation is, according to the messages that it still has. */
   async #setBack(branch: readonly SessionEntry[]): Promise<void> {
     const { engine, sessionID } = this.host
-    // A copied conversation also has the answers to the one that it is a copy of, and takes itself to be where that was.
+    // A copied conversation also has the answers to the conversation it was copied from, and assumes that it
+    // is in the same frame as that conversation.
     const answers = messagesOf(branch.filter((entry) => detailsOf(entry) !== undefined)).map(textOf)
     const asked = messagesOf(branch).flatMap((message) => (message.role === "user" ? [textOf(message)] : []))
     await engine.report({ kind: "sessionSetBack", sessionID, answers, asked })
@@ -200,7 +204,10 @@ export class Session {
   }
 }
 
-/** What this extension has kept with an entry of a session; undefined if it is of others. */
+/**
+ * The data that this extension has kept with an entry of a session; undefined if the entry is not from this
+ * extension.
+ */
 function detailsOf(entry: SessionEntry): Details | undefined {
   if (entry.type === "custom_message" && entry.customType === MESSAGE_TYPE) return entry.details as Details | undefined
   const message = entry.type === "message" ? entry.message : undefined

@@ -1,4 +1,5 @@
-// The settings of a person: a JSON file for all projects, and one of the project, whose values have priority.
+// The settings of a person: a JSON file for all projects, and a file of the project, whose values have
+// priority.
 
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -11,13 +12,13 @@ const FILE = "callstack.json"
 /** An object of JSON. */
 type Fields = Record<string, unknown>
 
-/** What the files say. */
+/** The content of the files. */
 export interface Settings {
   /** The folder of the stack, or its URL. */
   place: string
   /** The settings of the engine, which checks them. */
   engine: HostSettings
-  /** What is wrong with the files. */
+  /** The problems with the files. */
   problems: string[]
 }
 
@@ -33,7 +34,7 @@ export function readSettings(directory: string): Settings {
     }
   }
   const { folder, ...settings } = found
-  // The environment names the stack of a run, whatever the settings say.
+  // The environment names the stack of a run, and has priority over the settings.
   const named = process.env["CALLSTACK_DIR"] || (typeof folder === "string" ? folder : ".pi/stack")
   // A frame of pi has no session of its own.
   const engine: HostSettings = merged(settings, { calls: { in: "conversation" } })
@@ -41,7 +42,10 @@ export function readSettings(directory: string): Settings {
   return { place: named.includes("://") ? named : resolve(directory, named), engine, problems }
 }
 
-/** Returns an object with the values of two, those of the second one first; objects within them likewise. */
+/**
+ * Returns an object with the values of two objects. The values of the second one have priority. The same
+ * applies to objects within them.
+ */
 function merged(first: Fields, second: Fields): Fields {
   const both = (key: string, value: unknown) => {
     const before = first[key]

@@ -1,4 +1,4 @@
-// The status line: in which frame the conversation is.
+// The status line: it shows in which frame the conversation is.
 
 import type { ExtensionContext } from "@mariozechner/pi-coding-agent"
 import type { Frame, Stack } from "callstack-core"

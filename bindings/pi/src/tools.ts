@@ -1,4 +1,4 @@
-// The tools of the agent, as pi registers them, and what a person sees of their calls.
+// The tools of the agent in the form that pi registers, and what a person sees of their calls.
 
 import type { ToolDefinition } from "@mariozechner/pi-coding-agent"
 import { Text } from "@mariozechner/pi-tui"
@@ -6,9 +6,9 @@ import type { Tool } from "callstack-core"
 import { printable, singleLine } from "callstack-core/people"
 import type { Host } from "./host.js"
 
-/** What pi keeps with the answer of a call. */
+/** The data that pi keeps with the answer of a call. */
 export interface Details {
-  /** One line for people: what has happened. */
+  /** One line for people that says what has happened. */
   title?: string
   /** The session to which the frames belong. */
   session: string
@@ -19,14 +19,14 @@ export function definition(
   host: Host,
   { name, description, parameters: { properties, ...schema } }: Tool,
 ): ToolDefinition {
-  // pi has no sessions for frames in the background.
+  // In pi, frames in the background have no sessions.
   const { background: _, ...offered } = properties
   return {
     name,
     label: name,
     description,
     parameters: { ...schema, properties: offered },
-    // Its calls say where the conversation is, so the calls of a message are carried out in their order.
+    // The calls say where the conversation is, so the calls of a message are executed in their order.
     executionMode: "sequential",
     execute: async (_callID, args, signal) => {
       const answer = await host.engine.tool(host.sessionID, name, args as object, signal)
@@ -48,7 +48,10 @@ export function definition(
   }
 }
 
-/** What a call is about, while the engine has not answered: the argument that names a frame, or the new one. */
+/**
+ * The subject of a call while the engine has not answered: the argument that names a frame, or the title of
+ * the new frame.
+ */
 function subject(args: Record<string, unknown>): string {
   const named = ["title", "sessionID", "frameID", "rootID", "name"].map((key) => args[key])
   return singleLine(String(named.find((value) => typeof value === "string") ?? ""))

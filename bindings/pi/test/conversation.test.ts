@@ -39,7 +39,7 @@ async function chat(
   return { model, world, pi: serve(t, world) }
 }
 
-/** The requests for summaries, and what is answered. */
+/** The requests for summaries, and the answers to them. */
 const summary = ({ items }: Request) => ({
   text: `The cart adds up in euros; tests of taxes are left (${items.length}).`,
 })

@@ -1,4 +1,4 @@
-// The extension in the real pi: requests, what is recorded of the work, settings, and failures.
+// The extension in the real pi: requests, records of the work, settings, and failures.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -34,14 +34,14 @@ async function work(test: { after(end: () => unknown): void }, turns: readonly T
   return { model, world, ...ended }
 }
 
-/** The context in a request: the part in the system prompt, and the one behind the newest message. */
+/** The context in a request: the part in the system prompt, and the part after the newest message. */
 function contextOf({ system, items }: Request): { stable: string; volatile: string } {
   const [stable = ""] = /<stack-context>[\s\S]*<\/stack-context>/.exec(system) ?? []
   const [volatile = ""] = /^<stack-now>[\s\S]*<\/stack-now>/.exec(items.at(-1)?.text ?? "") ?? []
   return { stable, volatile }
 }
 
-/** Which of some words an agent reads in each request. */
+/** The words from a list that an agent reads in each request. */
 function read(model: Model, words: readonly string[]): string[][] {
   return model.requests.map((request) => words.filter((word) => texts(request).includes(word)))
 }
@@ -84,7 +84,7 @@ for (const api of ["anthropic-messages", "openai-completions", "openai-responses
     bodies.slice(1).forEach((body, index) => {
       const before = (bodies[index] ?? []).filter((item) => !item.includes("<stack-now>"))
       const same = before.findIndex((item, place) => item !== body[place])
-      // At a pop the answer of the push becomes another one.
+      // At a pop the answer of the push changes.
       const isFolded = index === 2 || index === 5
       assert.equal(same < 0, !isFolded, `request ${index + 1}:\n${body.join("\n")}`)
       if (isFolded) assert.match(before[same] ?? "", /has begun/)

@@ -1,4 +1,4 @@
-// Changes of requests that pi has written for a provider, in forms that the scripted model does not speak.
+// Changes of requests that pi has written for a provider, in forms that the scripted model does not support.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

@@ -29,12 +29,12 @@ pub enum Heuristic {
     FailureBoundary,
     /// Push: the work has moved to another topic.
     ///
-    /// The share of the goal's words that are missing from the frame's title and criteria: 25 % scores 0, 50 % 30,
-    /// 75 % 65, 100 % 80. Add 10 for changed files in 3 or 4 folders, and 20 for 5 or more folders (also without a
-    /// goal).
+    /// The share of the goal's words that are missing from the frame's title and criteria: 25 % scores 0,
+    /// 50 % 30, 75 % 65, 100 % 80. Add 10 for changed files in 3 or 4 folders, and 20 for 5 or more folders
+    /// (also without a goal).
     ///
-    /// Only the agent knows its next goal: what a host reports scores at most 20 here. It reaches a usual threshold in
-    /// the answer to `stack_should_push` with a `potentialGoal`
+    /// Only the agent knows its next goal: the observations of a host score at most 20 here. The score
+    /// reaches a usual threshold in the answer to `stack_should_push` with a `potentialGoal`
     /// ([`PushSignals::potential_goal`](super::PushSignals::potential_goal)).
     ContextSwitch,
     /// Push: the frame has grown to more than one task.
@@ -48,12 +48,12 @@ pub enum Heuristic {
     Duration,
     /// Pop: the success criteria are probably met.
     ///
-    /// 1 success signal scores 50, 2 signals 70, 3 signals 80. Add 10 if the frame has artifacts, and up to 15 in
-    /// proportion to the share of the criteria's words that occur in the signals, and in the newest 100 artifacts and
-    /// decisions.
+    /// 1 success signal scores 50, 2 signals 70, 3 signals 80. Add 10 if the frame has artifacts, and up to
+    /// 15 in proportion to the share of the criteria's words that occur in the signals, and in the newest 100
+    /// artifacts and decisions.
     ///
-    /// Only the agent knows what has succeeded: what a host reports scores at most 25 here. It reaches a usual threshold in
-    /// the answer to `stack_should_pop` with `successSignals`
+    /// Only the agent knows what has succeeded: the observations of a host score at most 25 here. The score
+    /// reaches a usual threshold in the answer to `stack_should_pop` with `successSignals`
     /// ([`PopSignals::success_signals`](super::PopSignals::success_signals)).
     GoalCompletion,
     /// Pop: the last turns made no progress.

@@ -102,7 +102,8 @@ impl Assessment {
         }
     }
 
-    /// Orders assessments that contradict each other: by confidence; of equal ones a pop is stronger.
+    /// Orders assessments that contradict each other: by confidence; if the confidences are equal, a pop is
+    /// stronger.
     fn strength(&self) -> (u8, Decision) {
         (self.confidence, self.decision)
     }
@@ -130,8 +131,8 @@ fn suggestion(handle: Handle, decision: Decision, confidence: u8, reason: &str, 
     format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")
 }
 
-/// Assesses both decisions from observations. Returns those that are recommended, and the others. A frame with unfinished frames below it
-/// is not to be popped.
+/// Assesses both decisions from observations. Returns the recommended decisions, and the others. A frame with
+/// unfinished frames below it is not to be popped.
 fn assess(
     settings: &AutonomySettings,
     frame: &Frame,
@@ -189,9 +190,10 @@ impl Autonomy {
         self.assessed(handle, Assessment::new(Decision::Pop, self.settings.pop_threshold, scores), now)
     }
 
-    /// Assesses both decisions from observations of the frame's session, and returns the one that is recommended, if any;
-    /// of two the one with the higher confidence. A suggestion from earlier observations ends if it is not recommended any
-    /// more. A frame with unfinished frames below it is not to be popped. `now` is in milliseconds since the Unix epoch.
+    /// Assesses both decisions from observations of the frame's session, and returns the recommended one, if
+    /// there is one. If both are recommended, it returns the one with the higher confidence. A suggestion
+    /// from earlier observations ends when the observations no longer recommend it. A frame with unfinished
+    /// frames below it is not to be popped. `now` is in milliseconds since the Unix epoch.
     pub fn observed(
         &mut self,
         handle: Handle,

@@ -11,7 +11,7 @@ const ADVISED_REQUESTS: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     messages: u32,
-    /// Numbers of all messages of the assistant and of all tool calls, whatever was compacted.
+    /// Numbers of all messages of the assistant and of all tool calls, also of those before a compaction.
     replies: u32,
     tool_calls: u32,
     errors: u32,
@@ -21,14 +21,14 @@ pub struct Observation {
     /// Number of consecutive turns of the assistant without a successful tool call and without a user message.
     idle_turns: u32,
     has_worked: bool,
-    /// What speaks for the end of the frame, beside what was seen in its session.
+    /// Signs that the frame can end, in addition to the observations of its session.
     pub(in crate::session) successes: Vec<String>,
     advice: PlanningAdvice,
 }
 
-/// Whether a root without children is advised to plan: in the first requests for its first task of more than two words,
-/// and for each later task in the requests after its first tool call. So a mere chat, in which no tools are called, is
-/// not advised again and again.
+/// Whether a root without children is advised to plan: in the first requests for its first task of more than
+/// two words, and for each later task in the requests after its first tool call. So a mere chat, in which no
+/// tools are called, does not get the advice again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct PlanningAdvice {
     requests_left: u32,
@@ -38,7 +38,8 @@ struct PlanningAdvice {
 }
 
 impl Observation {
-    /// What the records of a frame say: how often a model was asked, and the files that were changed, the newest last.
+    /// Observations from the records of a frame: how often a model was asked, and the changed files, the
+    /// newest last.
     pub(super) fn of_records(requests: u64, files: &[String]) -> Self {
         let files = files[files.len().saturating_sub(FILES)..].to_vec();
         Self { messages: u32::try_from(requests).unwrap_or(u32::MAX), files, ..Self::default() }
@@ -58,7 +59,7 @@ impl Observation {
         self.idle_turns = if goes_on { 0 } else { self.idle_turns + 1 };
     }
 
-    /// Notes a new task of the user. `is_short` is true if it has one or two words.
+    /// Notes a new task of the person. `is_short` is true if it has one or two words.
     pub fn asked(&mut self, is_short: bool) {
         let is_given = !is_short && !self.advice.was_given;
         self.advice = PlanningAdvice {
@@ -102,7 +103,7 @@ impl Observation {
         self.errors += 1;
     }
 
-    /// True if tools were called, and no failure is without a later success.
+    /// True if tools were called, and a later success followed each failure.
     pub fn has_only_succeeded(&self) -> bool {
         self.tool_calls > 0 && self.errors == 0
     }
@@ -136,7 +137,7 @@ impl Observation {
     /// Returns the observations as signals for a pop.
     pub fn pop_signals(&self) -> PopSignals {
         let defaults = PopSignals::default();
-        // Of a window that nobody knows, nothing is full.
+        // Without a known context limit, the context does not count as full.
         let (token_count, context_limit) = match self.context_limit {
             Some(limit) => (self.tokens, limit),
             None => (0, defaults.context_limit),

@@ -1,16 +1,19 @@
-//! What the records of a frame say for its end, or for a part of its own: for agents whose messages no host reports.
+//! Signs in the records of a frame that the frame can end, or that a part of its work should get a frame of
+//! its own. For agents whose messages no host reports.
 
 use super::{Assessment, AutonomyLevel, AutonomySettings, Observation, assess};
 use crate::frame::Handle;
 use crate::tree::Tree;
 
-/// How many files of the criteria, and how many of the newest artifacts are looked at: each message of a session, and each call of a tool, is assessed.
+/// Maximum numbers of the files in the criteria, and of the newest artifacts, that are looked at. There are
+/// limits because each message of a session, and each call of a tool, is assessed.
 const MOST_FILES: usize = 16;
 const MOST_ARTIFACTS: usize = 256;
-/// Endings of names of machines, which are no files.
+/// Endings of host names, which are not files.
 const ENDINGS_OF_HOSTS: [&str; 5] = ["com", "org", "net", "io", "dev"];
 
-/// The files that a text names: words with an ending in small letters, such as `src/cart.rs`, and no abbreviations such as `e.g`.
+/// The files that a text names: words with an ending in small letters, such as `src/cart.rs`. Abbreviations
+/// such as `e.g` do not count.
 fn files_named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|character: char| character.is_whitespace() || "`'\"(),;".contains(character));
     words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).filter(|word| {
@@ -23,14 +26,14 @@ fn files_named(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// True if an artifact is this file, also in a folder that the name leaves out.
+/// True if an artifact is this file. The name may leave out the folder of the file.
 fn is_path_of(artifact: &str, file: &str) -> bool {
     artifact == file || artifact.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'))
 }
 
-/// The recommendation for the agent of a frame that follows from the records of the frame: how often a model was asked in it, which files it
-/// has changed, and what of its criteria is there. What its messages would say is missing. `None`: there is none, or
-/// the level is manual.
+/// The recommendation for the agent of a frame that follows from the records of the frame: how often a model
+/// was asked in it, which files it has changed, and which of its criteria are met. The observations of its
+/// messages are missing. `None`: there is no recommendation, or the level is manual.
 pub fn advise(tree: &Tree, handle: Handle, settings: &AutonomySettings) -> Option<Assessment> {
     let node = tree.node(handle);
     let record = node.record();
@@ -45,8 +48,8 @@ pub fn advise(tree: &Tree, handle: Handle, settings: &AutonomySettings) -> Optio
     recommended.into_iter().max_by_key(Assessment::strength)
 }
 
-/// What of a frame's criteria is there: the files that they name, and the parts of the frame. Empty if a file that they name is missing, or they
-/// name none: nothing else here says that they are met.
+/// The met criteria of a frame: the files that the criteria name, and the finished parts of the frame. Empty
+/// if a named file is missing, or if the criteria name no file: nothing else here shows that they are met.
 pub(in crate::session) fn met_criteria(tree: &Tree, handle: Handle) -> Vec<String> {
     let node = tree.node(handle);
     let record = node.record();

@@ -12,14 +12,15 @@ use crate::variables::{Variables, flag, percentage};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AutonomyLevel {
-    /// Assessments only answer the tools; nothing is suggested.
+    /// Assessments only answer the tools. No suggestions are made.
     Manual,
     /// Recommendations are suggested to the agent.
     #[default]
     Suggest,
-    /// Recommendations are suggested and partly carried out: a recommended pop when the session is next idle, and a
-    /// recommended push when the tool `stack_should_push` got a `potentialGoal`. What the host has seen speaks for the end of a frame: the
-    /// files that its criteria name are among its artifacts, its parts are done, its tools have succeeded.
+    /// Recommendations are suggested and partly carried out: a recommended pop when the session is next idle,
+    /// and a recommended push when the tool `stack_should_push` got a `potentialGoal`. These observations of
+    /// the host suggest that a frame can end: the files that its criteria name are among its artifacts, its
+    /// parts are done, its tools have succeeded.
     Auto,
 }
 

@@ -78,8 +78,8 @@ struct Pending {
     is_observed: bool,
 }
 
-/// The pending and past suggestions. At most one is pending for each frame: of two that contradict each other, the one
-/// with the higher confidence.
+/// The pending and past suggestions. At most one is pending for each frame: if two contradict each other, the
+/// one with the higher confidence.
 #[derive(Debug, Clone, Default)]
 pub struct Suggestions {
     pending: BTreeMap<Handle, Pending>,
@@ -89,12 +89,12 @@ pub struct Suggestions {
 }
 
 impl Suggestions {
-    /// Adds the recommendation of an assessment as a pending suggestion and returns true. `is_observed` is true if the
-    /// assessment comes from observations of the session, see [`Suggestions::withdraw`].
+    /// Adds the recommendation of an assessment as a pending suggestion and returns true. `is_observed` is
+    /// true if the assessment comes from observations of the session, see [`Suggestions::withdraw`].
     ///
-    /// If the same decision is already pending for the frame, that suggestion is renewed without being counted again, and
-    /// this returns false. If the other decision is pending, the one with the higher confidence remains; of equal ones the
-    /// pop.
+    /// If the same decision is already pending for the frame, that suggestion is renewed without being
+    /// counted again, and this returns false. If the other decision is pending, the one with the higher
+    /// confidence remains; if the confidences are equal, the pop remains.
     pub fn add(&mut self, handle: Handle, assessment: &Assessment, is_observed: bool, now: u64) -> bool {
         self.expire(now);
         let Assessment { decision, confidence, .. } = *assessment;

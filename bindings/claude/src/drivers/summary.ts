@@ -1,4 +1,5 @@
-// The summary of a frame's work, for all drivers: its shape, what asks for it, and how its fields are read.
+// The summary of a frame's work, for all drivers: its shape, the prompt that asks for it, and how its fields
+// are read.
 
 import type { Summary } from "../driver.js"
 
@@ -24,7 +25,7 @@ export const SUMMARY_SCHEMA = {
   additionalProperties: false,
 } as const
 
-/** Returns the prompt for the session itself. `more` is what the engine adds. */
+/** Returns the prompt for the session itself. `more` is the text that the engine adds. */
 export function askSession(more: string): string {
   return `Your work on this frame has ended without a report. Summarize it for those who go on: they see your summary and nothing else of this conversation. Do not go on with the work.\n\n${more}`
 }

@@ -1,4 +1,4 @@
-// What each frame does at the moment: one line for each frame that works.
+// The current activity of each frame: one line for each frame that works.
 
 import { basename } from "node:path"
 import type { Handle } from "callstack-core"
@@ -6,13 +6,13 @@ import type { FlameEvent } from "../events.js"
 import type { Running } from "../flame.js"
 import { cut, cutStart, oneLine, widthOf } from "./text.js"
 
-/** How much of the text of a model is kept, in characters: what fits into a line of a wide terminal. */
+/** How much of the text of a model is kept, in characters: as much as fits into a line of a wide terminal. */
 const KEPT = 400
 
-/** The longest part of a line that a title takes, in columns. */
+/** The maximum width of a title in a line, in columns. */
 const TITLE = 40
 
-/** What a frame does. */
+/** The activity of a frame. */
 interface Doing {
   /** The end of what its model writes. */
   text: string
@@ -76,7 +76,7 @@ export class Activities {
   }
 }
 
-/** Returns a tool call in a few words: the tool, and the argument that says most. */
+/** Returns a tool call in a few words: the tool, and the most informative argument. */
 function callOf(tool: string, input: unknown): string {
   const name = tool.replace(/^mcp__stack__/, "")
   if (/^stack_(frame_push|frame_activate|wait)$/.test(name)) return "waits for frames below it"

@@ -1,4 +1,5 @@
-// The program `callstack`, whose commands that look at a stack or correct it are also those of `flame`: the same words mean the same.
+// The program `callstack`. Its commands that show or correct a stack are also commands of `flame`: the same
+// words mean the same.
 
 import { spawn } from "node:child_process"
 import { Exit } from "./exit.js"
@@ -13,7 +14,7 @@ export function runCallstack(folder: string, command: string, options: readonly 
   })
 }
 
-/** Writes the page, beside the work of this program. Returns what `callstack view` says. */
+/** Writes the page, while this program works. Returns the output of `callstack view`. */
 export function writeView(folder: string, directory: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn("callstack", ["--stack", folder, "view"], {

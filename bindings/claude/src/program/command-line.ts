@@ -25,7 +25,7 @@ export interface Actions {
   repl(options: RunOptions): Promise<number>
   push(goal: string, options: RunOptions & ChildOptions): Promise<number>
   activate(frame: string, answer: string, options: RunOptions): Promise<number>
-  /** A command that `callstack` carries out. */
+  /** A command that `callstack` executes. */
   callstack(command: string, options: PlaceOptions, more: readonly string[]): Promise<number>
 }
 
@@ -58,7 +58,7 @@ const OF_CALLSTACK = {
   view: "show the stack as a page with a flame chart",
 }
 
-/** What the command line depends on besides its words. */
+/** What the command line depends on, in addition to its words. */
 export interface Surroundings {
   /** Whether there is a terminal for a dialogue. */
   isInteractive: boolean
@@ -115,7 +115,7 @@ function commandLine(
     done(goal.length === 0 ? await actions.repl(options) : await actions.run(words, options))
   })
 
-  /** Adds a command. Its options may stand before its name, too. */
+  /** Adds a command. Its options may also come before its name. */
   function add<Options extends PlaceOptions>(
     usage: string,
     description: string,
@@ -167,7 +167,7 @@ function commandLine(
   return program
 }
 
-/** The options of a command, with those that stand before its name. */
+/** The options of a command, including those before its name. */
 function merged<Options>(program: Command, command: Command): Options {
   const own = Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) !== "default")
   return { ...program.opts(), ...Object.fromEntries(own) } as Options
@@ -184,7 +184,7 @@ function nothingToDo(): Failure {
   })
 }
 
-/** Words without a command may be a mistyped one, which must not begin a run. */
+/** Words without a command may be a mistyped command, which must not begin a run. */
 function noCommand([word = "", ...others]: readonly string[], program: Command): Failure {
   const nearest = nearestOf(
     word,

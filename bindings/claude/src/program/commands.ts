@@ -1,4 +1,5 @@
-// The commands that a person types while frames run. What decides is the library; a command reads words and shows answers.
+// The commands that a person types while frames run. The library decides; a command reads words and shows
+// answers.
 
 import type { FrameStatus, Handle } from "callstack-core"
 import type { Flame, Outcome } from "../flame.js"
@@ -12,13 +13,16 @@ import type { Asked, Decision } from "./permissions.js"
 import { lines, statusLines, usageLines } from "./reports.js"
 import { oneLine } from "./text.js"
 
-/** What the person saw while typing: commands without a frame mean this one, whatever has happened since. */
+/**
+ * What the person saw while typing: commands without a frame mean this frame, even if other things have
+ * happened since.
+ */
 export interface Seen {
   frame: Handle | undefined
   asked: Asked | undefined
 }
 
-/** What commands work on. */
+/** The objects that commands work on. */
 export interface Desk {
   readonly flame: Flame
   /** The limits of roots that were given at the command line. */
@@ -27,11 +31,11 @@ export interface Desk {
   readonly isWorking: boolean
   /** Tells the person something. */
   say(...lines: readonly Line[]): void
-  /** Follows a run. Its end, or its failure, is told. */
+  /** Follows a run. Its end, or its failure, is reported. */
   follow(run: Promise<Outcome | Outcome[]>): void
   /** Decides the request that the person has seen. */
   decide(decision: Decision, asked: Asked | undefined): void
-  /** Writes a page with the stack. Returns what the program says that does it. */
+  /** Writes a page with the stack. Returns the output of the program that writes it. */
   view(): Promise<string>
   /** Ends the dialogue. */
   quit(): void
@@ -42,19 +46,22 @@ export interface Command {
   /** The form of the arguments, for people. */
   usage: string
   description: string
-  /** Which frames it can be about, for completion; undefined if it is about none. */
+  /**
+   * The statuses of the frames that the command can be about, for completion; undefined if the command is not
+   * about a frame.
+   */
   frames?: readonly FrameStatus[]
-  /** Carries it out. `text` is what was typed behind the name. */
+  /** Executes the command. `text` is what was typed after the name. */
   run: (desk: Desk, text: string, seen: Seen) => void | Promise<void>
 }
 
 const ALL: readonly FrameStatus[] = ["planned", "in_progress", "blocked", "completed", "failed", "invalidated"]
 const OPEN: readonly FrameStatus[] = ["in_progress", "blocked"]
 
-/** Why something is stopped by a person. */
+/** The reason when a person stops something. */
 export const STOPPED = "by a person"
 
-/** What the results of a frame are if a person ends it without a word. */
+/** The results of a frame if a person ends it without a text. */
 const ENDED = "a person has ended it"
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
@@ -219,14 +226,14 @@ function helpLines(text: string): Line[] {
     return [line(toned("strong", `${name} ${usage}`.trim()), `: ${description}`)]
   }
   const heads = Object.entries(COMMANDS).map(([name, { usage }]) => `${name} ${usage}`.trim())
-  // The longest one stands alone, so that the others do not move far to the right.
+  // The longest name stands alone, so that the others do not move far to the right.
   const width = heads.map(({ length }) => length).sort((a, b) => b - a)[1] ?? 0
   return Object.values(COMMANDS).map(({ description }, index) =>
     line(toned("strong", (heads[index] ?? "").padEnd(width)), `  ${description}`),
   )
 }
 
-/** The limits of the command line are for roots: a frame below one keeps its own. */
+/** The limits of the command line are for roots: a frame below a root keeps its own limits. */
 function rootLimits({ flame, limits }: Desk, frame: Handle): FrameLimits {
   return flame.stack.ancestors(frame).length === 0 ? limits : {}
 }
@@ -235,7 +242,10 @@ function sayPlanned(desk: Desk, handle: Handle): void {
   desk.say(line(toned("strong", handle), ` is planned: ${oneLine(desk.flame.stack.frame(handle).title)}`))
 }
 
-/** Splits a text into the frame that it begins with, or else the one that the person has seen, and the rest. */
+/**
+ * Splits a text into a frame and the rest. The frame is the one at the beginning of the text, or else the
+ * frame that the person has seen.
+ */
 function frameAnd(text: string, { frame }: Seen, usage: string): [frame: Handle, rest: string] {
   const [word, rest] = firstWord(text)
   if (isHandle(word)) return [word, rest]
@@ -243,7 +253,10 @@ function frameAnd(text: string, { frame }: Seen, usage: string): [frame: Handle,
   throw new Failure(Exit.usage, "no_active_frame", `no frame is current: name one, \`${usage}\``)
 }
 
-/** Splits a text into the frame that waits and the answer. The frame need not be named if no other one waits. */
+/**
+ * Splits a text into the frame that waits and the answer. The frame need not be named if no other frame
+ * waits.
+ */
 function waitingAnd(flame: Flame, text: string): [frame: Handle, answer: string] {
   const [word, rest] = firstWord(text)
   if (isHandle(word)) return [word, rest]

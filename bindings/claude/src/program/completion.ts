@@ -1,16 +1,17 @@
-// What the key Tab completes: commands, then handles of the frames that the command can be about, then statuses.
+// What the key Tab completes: commands, then handles of the frames that the command can be about, then
+// statuses.
 
 import type { Stack } from "callstack-core"
 import { COMMANDS } from "./commands.js"
 import { POP_STATUSES } from "./endings.js"
 
-/** Something that a text can become, and what it is. */
+/** A possible completion of a text, with its description. */
 export interface Candidate {
   text: string
   note: string
 }
 
-/** What a text before the cursor can become. */
+/** The possible completions of a text before the cursor. */
 export interface Completion {
   candidates: Candidate[]
   /** The end of the text that is completed. */
@@ -25,7 +26,7 @@ export function complete(stack: Stack, text: string): Completion {
   return { candidates: found.filter((candidate) => candidate.text.startsWith(completed)), completed }
 }
 
-/** Returns how a text goes on in all candidates: nothing if they differ in the next character. */
+/** Returns the text that follows in all candidates: nothing if they differ in the next character. */
 export function commonStart(candidates: readonly Candidate[]): string {
   const [first, ...others] = candidates.map(({ text }) => text)
   if (first === undefined) return ""

@@ -1,4 +1,4 @@
-// The dialogue with a person: carries out typed commands while frames run, and tells what they cause.
+// The dialogue with a person: executes typed commands while frames run, and reports their effects.
 
 import type { Flame, Outcome } from "../flame.js"
 import type { FrameLimits } from "../limits.js"
@@ -18,7 +18,7 @@ export interface DialogueParts {
   complain: (failure: Failure) => void
   /** Called when a run that a command has begun has ended. */
   ended: (outcomes: readonly Outcome[]) => void
-  /** Writes a page with the stack. Returns what the program says that does it. */
+  /** Writes a page with the stack. Returns the output of the program that writes it. */
   view: () => Promise<string>
   /** Called when the person wants to leave. */
   quit: () => void
@@ -51,7 +51,7 @@ export class Dialogue implements Desk {
     return { frame: this.flame.stack.active(), asked: this.#parts.permissions.next }
   }
 
-  /** Carries out a typed line. Never rejects. */
+  /** Executes a typed line. Never rejects. */
   async execute(typed: string, seen: Seen = this.seen): Promise<void> {
     if (typed.trim() === "") return
     try {

@@ -1,15 +1,19 @@
-// The line that a person types: readline edits it, with its keys, history and completion, and a screen draws it.
+// The line that a person types: readline edits it, with its keys, history and completion, and a screen draws
+// it.
 
 import { createInterface, type Interface, type Key } from "node:readline"
 import { type Readable, Writable } from "node:stream"
 import { HISTORY_SIZE } from "./history.js"
 
-/** What an editor needs, and whom it tells. */
+/** The inputs and the callbacks of an editor. */
 export interface EditorParts {
   input: Readable
   /** Lines of earlier processes, the newest first. */
   history: readonly string[]
-  /** Returns what the text before the cursor can become, and the end of the text that is completed. */
+  /**
+   * Returns the possible completions of the text before the cursor, and the end of the text that is
+   * completed.
+   */
   complete: (text: string) => [candidates: string[], completed: string]
   /** True for a line that the history keeps. */
   isKept: (line: string) => boolean
@@ -32,8 +36,8 @@ export class Editor {
 
   constructor(parts: EditorParts) {
     const { input, history, complete, isKept, onLine, onChange, onInterrupt, onSuspend, onClear, onEnd } = parts
-    // Readline draws by itself, and knows nothing of what stands around its line. It may draw into nowhere; that it draws
-    // says that the line has changed.
+    // Readline draws its line itself, and knows nothing of the text around its line. Its output goes to a
+    // stream that drops it; any output shows that the line has changed.
     const nowhere = new Writable({
       write(_chunk, _encoding, done) {
         onChange()
@@ -78,7 +82,7 @@ export class Editor {
     this.#interface.write(null, { ctrl: true, name: "u" })
   }
 
-  /** Ends the editor, and gives the terminal back. */
+  /** Ends the editor, and releases the terminal. */
   close(): void {
     this.#interface.removeAllListeners("close").close()
   }

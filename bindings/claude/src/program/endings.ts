@@ -8,11 +8,11 @@ export const POP_STATUSES: readonly PopStatus[] = ["completed", "failed", "block
 /** How a frame is ended. */
 export interface Ending {
   status: PopStatus
-  /** Empty if none are given. */
+  /** Empty if no results are given. */
   results: string
 }
 
-/** Reads a text: a status, `completed` if it begins with none, and the results. */
+/** Reads a text: a status, or `completed` if the text begins with no status, and the results. */
 export function endingIn(text: string): Ending {
   const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text.trim()) ?? []
   const status = POP_STATUSES.find((name) => name === word)

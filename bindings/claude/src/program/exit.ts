@@ -4,23 +4,26 @@ import type { Outcome } from "../flame.js"
 
 /** How the program ends. A code never changes its meaning. */
 export const Exit = {
-  /** The command did what it was asked: each root that was run is completed. */
+  /** The command did what was requested: each root that was run is completed. */
   done: 0,
-  /** A root has failed or was stopped, or something outside of the request failed: the API, a file, a missing stack. */
+  /**
+   * A root has failed or was stopped, or something other than the request failed: the API, a file, a missing
+   * stack.
+   */
   failed: 1,
-  /** The command line cannot be understood, or has a value that no stack takes. */
+  /** The command line cannot be understood, or has a value that no stack accepts. */
   usage: 2,
   /** A limit was reached before a root was completed. */
   limit: 3,
   /** The stack refused the request, and nothing was changed. */
   refused: 4,
-  /** Others used the stack for too long. It is not known whether the request was carried out. */
+  /** Other processes used the stack for too long. It is not known whether the request was carried out. */
   unknown: 5,
   /** A root waits for a person. */
   waiting: 6,
   /** The terminal was closed. */
   hangup: 129,
-  /** The user interrupted the program. */
+  /** The person interrupted the program. */
   interrupted: 130,
   /** The program was told to end. */
   terminated: 143,
@@ -41,8 +44,9 @@ export const EXIT_HELP = `Exit codes:
   129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM; everything was stopped and can be resumed`
 
 /**
- * What the record of a frame says if a limit has ended the work on it. The stack has no other sign of the cause, so this is the
- * only place that reads it: each text from its beginning, as the engine, the library and the drivers write it.
+ * The text in the record of a frame if a limit has ended the work on it. The stack has no other sign of the
+ * cause, so this is the only place that reads it: each text from its beginning, as the engine, the library
+ * and the drivers write it.
  */
 const BUDGET = "its budget of [\\d.e-]+ (?:tokens|US dollars) is spent: "
 const LIMITS: readonly RegExp[] = [
@@ -57,7 +61,7 @@ const LIMITS: readonly RegExp[] = [
   ].map((problem) => `It was interrupted: its session ended with an error: ${problem}`),
 ].map((text) => new RegExp(`^${text}`))
 
-/** Returns the code of a run. Of several roots the first that is not completed decides. */
+/** Returns the code of a run. If there are several roots, the first one that is not completed decides. */
 export function exitOfRun(outcomes: readonly Outcome[]): ExitCode {
   const open = outcomes.find(({ frame }) => frame.status !== "completed")
   if (open === undefined) return Exit.done
@@ -66,7 +70,7 @@ export function exitOfRun(outcomes: readonly Outcome[]): ExitCode {
   return isLimited(open.frame) ? Exit.limit : Exit.failed
 }
 
-/** True if a limit has ended the work on a frame: what its own agent asks is not read. */
+/** True if a limit has ended the work on a frame. Questions of the frame's own agent are not read. */
 function isLimited({ questions }: Outcome["frame"]): boolean {
   const last = questions?.at(-1)
   return last?.interruption === true && LIMITS.some((limit) => limit.test(last.question))

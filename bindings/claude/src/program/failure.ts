@@ -1,4 +1,4 @@
-// What can go wrong in a command: a code and a message, what to do next, and the exit code.
+// What can fail in a command: a code and a message, the next step, and the exit code.
 
 import { CallstackError, type ErrorCode } from "callstack-core"
 import { Exit, type ExitCode } from "./exit.js"
@@ -38,10 +38,10 @@ const OUTSIDE: readonly ErrorCode[] = [
   "library",
 ]
 
-/** A value that no stack takes is a wrong argument. */
+/** A value that no stack accepts is a wrong argument. */
 const ARGUMENT: readonly ErrorCode[] = ["empty", "not_one_line", "setting"]
 
-/** What helps where the message cannot say it, because it is for all hosts. */
+/** The next step for errors whose message cannot name it, because the message is for all hosts. */
 const NEXT: Partial<Record<ErrorCode, string>> = {
   unknown_frame: "`flame tree` shows the frames with their handles",
   ambiguous_frame: "`flame tree` shows the frames with their handles",
@@ -51,7 +51,7 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   replaced: "`callstack doctor` says what is damaged and what can be saved",
 }
 
-/** Returns a failure as it is told in a dialogue, where commands are typed without the name of the program. */
+/** Returns a failure in the form for a dialogue, where commands are typed without the name of the program. */
 export function inDialogue(failure: Failure): Failure {
   const { exit, code, message, nextStep, cause } = failure
   return nextStep === undefined
@@ -59,7 +59,7 @@ export function inDialogue(failure: Failure): Failure {
     : new Failure(exit, code, message, { next: nextStep.replaceAll("`flame ", "`"), cause })
 }
 
-/** Returns what to tell a person, or a program, about an error. */
+/** Returns the message for a person, or for a program, about an error. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof CallstackError) {

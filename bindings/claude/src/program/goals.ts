@@ -1,4 +1,5 @@
-// What a command is about: a new goal, a root that was planned before, or a frame below which there is to be a new one.
+// What a command is about: a new goal, a root that was planned before, or a frame that is to get a new frame
+// below it.
 
 import type { FrameRef, Handle, Stack } from "callstack-core"
 import { Exit } from "./exit.js"
@@ -10,7 +11,10 @@ export interface RootToRun {
   goal: string
 }
 
-/** Reads what a person wants to run: a goal, the handle of a planned frame, or nothing for the only planned root. */
+/**
+ * Reads what a person wants to run: a goal, the handle of a planned frame, or an empty text for the only
+ * planned root.
+ */
 export function rootToRun(stack: Stack, text: string): RootToRun {
   if (/^f\d+$/.test(text)) return { frame: text, goal: "" }
   if (text !== "") return { frame: undefined, goal: text }
@@ -27,7 +31,7 @@ export function rootToRun(stack: Stack, text: string): RootToRun {
   })
 }
 
-/** Returns the frame below which a new one is wanted: the one that is named, or the current one. */
+/** Returns the frame that is to get a new frame below it: the named frame, or the current one. */
 export function parentOf(stack: Stack, named: FrameRef | undefined): Handle {
   const parent = named === undefined ? stack.active() : stack.resolve(named)
   if (parent !== undefined) return parent

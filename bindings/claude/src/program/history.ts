@@ -1,4 +1,4 @@
-// The history of what a person has typed: a file in the home, which nobody else may read.
+// The history of the lines that a person has typed: a file in the home folder that no other user may read.
 
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join } from "node:path"
 /** The number of lines that are kept. */
 export const HISTORY_SIZE = 1000
 
-/** Returns the file of the history, where programs keep their state. */
+/** Returns the file of the history, in the folder where programs keep their state. */
 export function historyFile(env: NodeJS.ProcessEnv): string {
   const given = env["XDG_STATE_HOME"] ?? ""
   const state = isAbsolute(given) ? given : join(env["HOME"] ?? homedir(), ".local", "state")
@@ -34,7 +34,7 @@ export class History {
     if (line.trim() === "" || /^\s/.test(line)) return
     mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 })
     appendFileSync(this.#file, `${line}\n`, { mode: 0o600 })
-    // A file that was there before may have other rights.
+    // An existing file may have other rights.
     chmodSync(this.#file, 0o600)
   }
 

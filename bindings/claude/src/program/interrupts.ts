@@ -5,7 +5,7 @@ import { Exit, type ExitCode } from "./exit.js"
 /** The signals that end the program, and its exit codes. */
 const CODES = { SIGINT: Exit.interrupted, SIGTERM: Exit.terminated, SIGHUP: Exit.hangup } as const
 
-/** After how many milliseconds a person is told that not everything has ended. */
+/** The number of milliseconds after which a person is told that not everything has ended. */
 export const PATIENCE = 10_000
 
 /** Waits for signals. */
@@ -28,7 +28,7 @@ export class Interrupts {
     return this.#isStopping
   }
 
-  /** Stops everything and ends the program; at once if that was asked before. */
+  /** Stops everything and ends the program; at once if this was requested before. */
   async end(code: ExitCode): Promise<void> {
     if (this.#isStopping || this.#isLeaving) process.exit(code)
     this.#isStopping = true
@@ -39,14 +39,16 @@ export class Interrupts {
     }
   }
 
-  /** Waits for the last work of a program that ends by itself. From now on a signal ends it at once. */
+  /**
+   * Waits for the last work of a program that ends without a signal. From now on a signal ends it at once.
+   */
   async leave(lastWork: () => Promise<void>): Promise<void> {
     this.#isLeaving = true
     await patiently(lastWork(), this.#tell)
   }
 }
 
-/** Waits for an end. Tells a person if that takes long. */
+/** Waits for an end. Tells a person if this takes long. */
 export async function patiently(work: Promise<void>, tell: (text: string) => void): Promise<void> {
   const late = setTimeout(() => tell("not everything has ended after 10 seconds; Ctrl-C ends at once"), PATIENCE)
   try {

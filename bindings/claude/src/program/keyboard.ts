@@ -1,16 +1,17 @@
-// What a person types, for readline: pasted text becomes text on one line, so that no line of it acts as a command.
+// The keys that a person types, for readline: pasted text becomes text on one line, so that no line of it
+// acts as a command.
 
 import { Transform, type TransformCallback } from "node:stream"
 import { StringDecoder } from "node:string_decoder"
 import type { ReadStream } from "node:tty"
 
-/** What switches on that terminals mark pasted text, and what switches it off. */
+/** The sequence that makes terminals mark pasted text, and the sequence that ends this. */
 export const MARK_PASTES = "\u001b[?2004h"
 export const UNMARK_PASTES = "\u001b[?2004l"
 
 const BEGIN = "\u001b[200~"
 const END = "\u001b[201~"
-/** How long the beginning of a mark may wait for its rest, in milliseconds: the key Escape looks the same. */
+/** How long the beginning of a mark may wait for its rest, in milliseconds. The key Escape looks the same. */
 const PATIENCE = 50
 
 /** Passes keys on. */
@@ -18,7 +19,7 @@ export class Keyboard extends Transform {
   readonly #decoder = new StringDecoder("utf8")
   readonly #terminal: Pick<ReadStream, "setRawMode">
   #isPasting = false
-  /** What may be the beginning of a mark. */
+  /** The text that may be the beginning of a mark. */
   #held = ""
   #timer: NodeJS.Timeout | undefined
 
@@ -68,7 +69,7 @@ export class Keyboard extends Transform {
 
   #pass(text: string): void {
     const words = this.#isPasting ? text.replace(/[\s\p{Cc}]+/gu, " ") : text
-    // Readline appends what comes at once to the end of the line, wherever the cursor is.
+    // Readline appends text that arrives in one piece to the end of the line, without regard to the cursor.
     for (const character of words) this.push(character)
   }
 }

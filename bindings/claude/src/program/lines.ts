@@ -1,4 +1,5 @@
-// Lines for people: pieces of text with tones, which become harmless and coloured when they are painted.
+// Lines for people: pieces of text with tones. They become harmless and get their colours when they are
+// painted.
 
 import { harmless } from "./text.js"
 

@@ -17,7 +17,7 @@ function reporterOf(options: RunOptions): Reporter {
   return new LineReporter(streams, options.quiet === true ? "results" : "events", sameCommand(options))
 }
 
-/** The commands load what they need: help must not wait for the library. */
+/** The commands load the modules that they need: help must not wait for the library. */
 const run = () => import("./run.js")
 const work = (options: RunOptions) => ({ options, input, streams, reporter: reporterOf(options) })
 
@@ -42,11 +42,11 @@ async function main(words: readonly string[]): Promise<number> {
         },
         callstack: async (command, options, more) => {
           const isHelp = more.some((word) => word === "--help" || word === "-h")
-          // A plan can be the first thing in a project, but not in a folder that is mistyped.
+          // A plan can be the first thing in a project, but not in a folder whose name is mistyped.
           const begins = ["plan", "add"].includes(command) && options.folder === undefined
           if (!(isHelp || begins)) demandStack(options, env)
           const isNew = begins && !isHelp && !more.includes("--edit") && !more.includes("--new")
-          // Before the words: behind `--` they would be titles.
+          // The options come before the words: after `--` they would be titles.
           const all = [...(isNew ? ["--new"] : []), ...(options.json === true ? ["--json"] : []), ...more]
           return (await import("./callstack.js")).runCallstack(stackFolder(options, env), command, all)
         },
@@ -66,7 +66,7 @@ function versionOf(): string {
   return version
 }
 
-// A reader that has enough is no failure. Commands that run frames stop them first.
+// A reader that stops reading is not a failure. Commands that run frames stop them first.
 output.on("error", () => {
   if (output.listenerCount("error") === 1) process.exit(Exit.done)
 })

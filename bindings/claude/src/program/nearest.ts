@@ -1,9 +1,9 @@
-// The command that a mistyped word was probably meant to be.
+// The command that a person probably meant by a mistyped word.
 
 /** The share of a word's letters that may be wrong. */
 const WRONG = 0.4
 
-/** Returns the name that is most like a word; undefined if none is. */
+/** Returns the name that is most like a word; undefined if no name is. */
 export function nearestOf(word: string, names: readonly string[]): string | undefined {
   const typed = word.toLowerCase()
   const most = Math.max(1, Math.floor(typed.length * WRONG))

@@ -1,4 +1,4 @@
-// The options of the command line, and what the library gets from them.
+// The options of the command line, and the options for the library that follow from them.
 
 import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -37,13 +37,13 @@ export interface RunOptions extends PlaceOptions {
   quiet?: boolean
 }
 
-/** What a new frame is about. */
+/** The title and the criteria of a new frame. */
 export interface GoalOptions {
   title?: string
   criteria?: string
 }
 
-/** What a new frame below another one is about. */
+/** The title, the criteria and the parent of a new frame below another one. */
 export interface ChildOptions extends GoalOptions {
   parent?: string
 }
@@ -106,7 +106,7 @@ export function stackFolder({ directory, folder }: PlaceOptions, env: NodeJS.Pro
   return given === undefined ? resolve(directory ?? ".", ".callstack") : resolve(given)
 }
 
-/** Fails if a folder has no stack. A mistyped folder must not begin an empty one. */
+/** Fails if a folder has no stack. A folder with a mistyped name must not get an empty stack. */
 export function demandStack(options: PlaceOptions, env: NodeJS.ProcessEnv): void {
   const folder = stackFolder(options, env)
   if (["stack.db", "state.json"].some((name) => existsSync(join(folder, name)))) return
@@ -115,7 +115,7 @@ export function demandStack(options: PlaceOptions, env: NodeJS.ProcessEnv): void
   })
 }
 
-/** Returns the beginning of a command that is advised: it works on the same stack. */
+/** Returns the beginning of a command that is recommended: it works on the same stack. */
 export function sameCommand({ directory, folder }: PlaceOptions): string {
   const options = [
     ...(directory === undefined ? [] : ["--directory", quoted(directory)]),
@@ -124,17 +124,17 @@ export function sameCommand({ directory, folder }: PlaceOptions): string {
   return ["flame", ...options, ""].join(" ")
 }
 
-/** Returns the options of the library for a stack that nothing runs. */
+/** Returns the options of the library for a stack on which nothing runs. */
 export function placeOptions(options: PlaceOptions, env: NodeJS.ProcessEnv): FlameOptions {
   return { directory: resolve(options.directory ?? "."), folder: stackFolder(options, env) }
 }
 
-/** Returns the title and the criteria that were given, as the library has them. */
+/** Returns the title and the criteria that were given, in the form of the library. */
 export function identityOf({ title, criteria }: GoalOptions): { title?: string; successCriteria?: string } {
   return given({ title, successCriteria: criteria })
 }
 
-/** Returns the options without the limits: these are for one frame, and not for all roots. */
+/** Returns the options without the limits, because the limits are for one frame and not for all roots. */
 export function withoutLimits(options: RunOptions): RunOptions {
   const limits = Object.keys(limitsOf(options))
   return Object.fromEntries(Object.entries(options).filter(([name]) => !limits.includes(name)))

@@ -1,4 +1,5 @@
-// Permissions: what a session may do that neither its mode nor its rules allow is asked of the person at the terminal.
+// Permissions: the person at the terminal is asked about actions of a session that neither its mode nor its
+// rules allow.
 
 import type { CanUseTool, PermissionRequest } from "../drivers/claude/index.js"
 import { indented, type Line, line, toned } from "./lines.js"
@@ -6,7 +7,7 @@ import { oneLine } from "./text.js"
 
 type Result = Awaited<ReturnType<CanUseTool>>
 
-/** What a person decides: this call, no, or every call of the tool by this frame. */
+/** The decision of a person: allow this call, refuse it, or allow every call of the tool by this frame. */
 export type Decision = "yes" | "no" | "always"
 
 /** A request that waits for a person. */
@@ -17,15 +18,18 @@ export interface Asked {
   title: string | undefined
 }
 
-/** The number of lines that are shown of a long text, such as the content of a file. A command is shown in full. */
+/**
+ * The number of lines that are shown of a long text, such as the content of a file. A command is shown in
+ * full.
+ */
 const SHOWN_LINES = 10
 
-/** What a session and a person are told where nobody can be asked. */
+/** The text for a session and a person if no person can be asked. */
 export const NOBODY =
   "nobody can be asked for permission here; start flame with `--permission-mode acceptEdits` for edits of files, with " +
   "`--allow RULE` for other tools, or name the tools that frames may use with `--tools`"
 
-/** Refuses everything, for a program without a terminal. `tell` is called for each frame and tool once. */
+/** Refuses everything, for a program without a terminal. `tell` is called once for each frame and tool. */
 export function refuseAll(tell: (frame: string, tool: string) => void): CanUseTool {
   const told = new Set<string>()
   return (tool, _, { frame }) => {
@@ -35,12 +39,12 @@ export function refuseAll(tell: (frame: string, tool: string) => void): CanUseTo
   }
 }
 
-/** The requests of all sessions, which one person decides, one after another. */
+/** The requests of all sessions. One person decides them, one after another. */
 export class Permissions {
   /** Called when a request has come or is not open any more. */
   onChange: (news: Asked | undefined) => void = () => undefined
   readonly #open = new Map<Asked, (result: Result) => void>()
-  /** The tools that a person has allowed for good, by frame. */
+  /** The tools that a person has always allowed, by frame. */
   readonly #allowed = new Set<string>()
 
   /** The oldest request that is not decided. */
@@ -103,7 +107,7 @@ export function requestLines({ frame, tool, input, title }: Asked): Line[] {
   return [head, ...reason, ...Object.entries(input).flatMap(([name, value]) => valueLines(name, value)), keys]
 }
 
-/** Returns an argument of a tool. What a shell would execute is shown in full. */
+/** Returns an argument of a tool. Text that a shell would execute is shown in full. */
 function valueLines(name: string, value: unknown): Line[] {
   const text = typeof value === "string" ? value : JSON.stringify(value)
   const all = text.trimEnd().split("\n")

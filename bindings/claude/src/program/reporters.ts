@@ -7,14 +7,14 @@ import { type Line, line, paint, showsColours, toned } from "./lines.js"
 import { lineOf, lines, outcomeLines } from "./reports.js"
 import { cut, harmlessJson } from "./text.js"
 
-/** What a program writes to. */
+/** The streams that a program writes to. */
 export interface Streams {
   output: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   error: NodeJS.WritableStream & { isTTY?: boolean }
   env: NodeJS.ProcessEnv
 }
 
-/** Writes what a command does. */
+/** Writes the work of a command. */
 export interface Reporter {
   /** Writes what has happened. */
   event(event: FlameEvent): void
@@ -22,20 +22,20 @@ export interface Reporter {
   answer(kind: string, data: object, lines: readonly Line[]): void
   /** Writes how runs have ended. */
   outcomes(flame: Flame, outcomes: readonly Outcome[]): void
-  /** Tells people something that is no answer. */
+  /** Tells people something that is not an answer. */
   notice(text: string): void
   /** Writes why a command has failed. */
   complain(failure: Failure): void
 }
 
-/** What a reporter writes of the events. */
+/** How much a reporter writes of the events. */
 export type Volume = "events" | "results"
 
 /** Writes lines. */
 export class LineReporter implements Reporter {
   readonly #streams: Streams
   readonly #volume: Volume
-  /** The beginning of commands that are advised. */
+  /** The beginning of commands that are recommended. */
   readonly #command: string
 
   constructor(streams: Streams, volume: Volume, command: string) {

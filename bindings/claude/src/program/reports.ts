@@ -1,4 +1,4 @@
-// What events, ends of frames and costs look like as lines for people.
+// How events, ends of frames and costs look as lines for people.
 
 import type { Frame, FrameRef, FrameStatus, Handle, ModelUsage } from "callstack-core"
 import type { FlameEvent } from "../events.js"
@@ -6,7 +6,7 @@ import type { Flame, Outcome, Usage } from "../flame.js"
 import { indented, type Line, line, type Tone, toned } from "./lines.js"
 import { oneLine } from "./text.js"
 
-/** The number of lines that are shown of the results of a frame that is no root. */
+/** The number of lines that are shown of the results of a frame that is not a root. */
 const RESULT_LINES = 12
 
 const TONES: Readonly<Record<FrameStatus, Tone>> = {
@@ -18,7 +18,7 @@ const TONES: Readonly<Record<FrameStatus, Tone>> = {
   invalidated: "faint",
 }
 
-/** Returns the line of an event; undefined if it says nothing that is worth a line for good. */
+/** Returns the line of an event; undefined if the event has nothing that is worth a permanent line. */
 export function lineOf(event: FlameEvent): Line | undefined {
   switch (event.kind) {
     case "begun": {
@@ -27,7 +27,7 @@ export function lineOf(event: FlameEvent): Line | undefined {
       return line(toned("strong", event.frame), verb, oneLine(event.title), toned("faint", below))
     }
     case "ended":
-      // What its agent waits for follows as an event of its own.
+      // The question of its agent follows as an event of its own.
       if (isAsking(event)) return undefined
       return line(...headOf(event.frame, event.status), firstLineOf(event.reason ?? event.results))
     case "waiting":
@@ -41,16 +41,18 @@ export function lineOf(event: FlameEvent): Line | undefined {
     case "compacted":
       return line(toned("strong", event.frame), ": its conversation was compacted")
     case "log":
-      // What the engine warns of is in the events of frames, too.
+      // The warnings of the engine are also in the events of frames.
       if (event.level === "error") return line(toned("bad", "error: "), oneLine(event.message))
-      // Another process runs a frame, for which this one waits.
+      // Another process runs a frame, and this process waits for it.
       return "process" in event.data ? line(oneLine(event.message)) : undefined
     default:
       return undefined
   }
 }
 
-/** Returns the lines of an event where there is room: with the results of a frame, and with questions in full. */
+/**
+ * Returns the lines of an event where there is room: with the results of a frame, and with questions in full.
+ */
 export function linesOf(event: FlameEvent, isRoot: (frame: Handle) => boolean): Line[] {
   if (event.kind === "waiting") {
     const { frame, title, question } = event
@@ -66,7 +68,9 @@ export function linesOf(event: FlameEvent, isRoot: (frame: Handle) => boolean): 
   return brief === undefined ? [] : [brief]
 }
 
-/** Returns the lines at the end of a run: what it has cost, what waits, and how to go on with it by commands. */
+/**
+ * Returns the lines at the end of a run: its costs, the frames that wait, and the commands that resume it.
+ */
 export function outcomeLines({ frame, waiting }: Outcome, usage: Usage, command: string): Line[] {
   return [
     costLine(frame.handle, usage),
@@ -75,7 +79,7 @@ export function outcomeLines({ frame, waiting }: Outcome, usage: Usage, command:
   ]
 }
 
-/** Returns how to go on with a frame that is not finished. */
+/** Returns how to resume a frame that is not finished. */
 function nextLines({ status }: Frame, waiting: Outcome["waiting"], command: string): Line[] {
   const [first] = waiting
   if (first !== undefined) {
@@ -93,7 +97,9 @@ export function costLine(frame: Handle, { total, totalCostUsd }: Usage): Line {
   )
 }
 
-/** Returns the frames that work, that wait, and that can go on: of this process, and of others. */
+/**
+ * Returns the frames that work, that wait, and that can resume: those of this process, and those of others.
+ */
 export function statusLines(flame: Flame): Line[] {
   const { stack } = flame
   stack.refresh()

@@ -1,4 +1,5 @@
-// The commands that run frames: at a terminal as a dialogue, else with lines for people, logs or programs.
+// The commands that run frames: as a dialogue at a terminal, and otherwise with lines for people, logs or
+// programs.
 
 import { createInterface } from "node:readline"
 import type { FrameRef, Stack } from "callstack-core"
@@ -31,7 +32,7 @@ import { Terminal } from "./terminal.js"
 import { oneLine } from "./text.js"
 import { takeWarnings } from "./warnings.js"
 
-/** What a command that runs frames has. */
+/** The inputs of a command that runs frames. */
 export interface Work {
   options: RunOptions
   input: NodeJS.ReadStream
@@ -39,7 +40,7 @@ export interface Work {
   reporter: Reporter
 }
 
-/** What a run begins. */
+/** Begins the frames of a run. */
 type Begin = (flame: Flame) => Promise<Outcome | Outcome[]>
 
 /** `flame GOAL`, `flame run` */
@@ -80,7 +81,7 @@ export function isDialogue({ options, input, streams }: Omit<Work, "reporter">):
   return isTerminal && options.json !== true && options.quiet !== true
 }
 
-/** Runs one frame, for which the limits of the command line are. */
+/** Runs one frame. The limits of the command line are for this frame. */
 function runFrame(work: Work, begin: (flame: Flame, limits: FrameLimits) => Promise<Outcome>): Promise<number> {
   const limits = limitsOf(work.options)
   return runOnce({ ...work, options: withoutLimits(work.options) }, async (flame) => begin(flame, limits))
@@ -113,7 +114,7 @@ async function runOnce(work: Work, begin: Begin): Promise<number> {
   })
 }
 
-/** Returns what stops all frames at an interrupt, and when nobody reads the output any more. */
+/** Returns the object that stops all frames at an interrupt, and when nothing reads the output any more. */
 function stopping(work: Work, flame: Flame): Interrupts {
   const interrupts = new Interrupts(
     () => stopAll(work, flame),
@@ -129,7 +130,7 @@ async function untilInterrupted(interrupts: Interrupts, flame: Flame, run: () =>
     const code = await run()
     return interrupts.isStopping ? await never() : code
   } catch (error) {
-    // What is stopped ends with errors.
+    // Operations that were stopped end with errors.
     if (interrupts.isStopping) return await never()
     throw error
   } finally {
@@ -144,14 +145,14 @@ async function stopAll({ options, reporter }: Work, flame: Flame): Promise<void>
   reporter.notice(`stopped; \`${sameCommand(options)}resume\` goes on`)
 }
 
-/** Stops everything when nobody reads the output any more: a pipe is closed, or the terminal is gone. */
+/** Stops everything when nothing reads the output any more: a pipe is closed, or the terminal is gone. */
 function endWithReader({ output }: Streams, interrupts: Interrupts, code: ExitCode): void {
   output.on("error", () => {
     if (!interrupts.isStopping) void interrupts.end(code)
   })
 }
 
-/** What interrupts the program ends it. */
+/** Never returns: the interrupt ends the program. */
 function never(): Promise<never> {
   return new Promise(() => undefined)
 }
@@ -193,7 +194,7 @@ async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) 
   return await untilInterrupted(interrupts, flame, () => use(terminal, flame))
 }
 
-/** A dialogue without escape sequences: for scripts, and for terminals that understand none. */
+/** A dialogue without escape sequences: for scripts, and for terminals that do not understand them. */
 async function converseInLines(work: Work): Promise<number> {
   const { input, reporter } = work
   const codes: ExitCode[] = []

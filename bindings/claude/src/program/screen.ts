@@ -1,5 +1,5 @@
-// The lower end of a terminal: lines that change while frames work, and below them the line that a person types. What is
-// printed for good appears above it, and never damages it.
+// The lower end of a terminal: lines that change while frames work, and below them the line that a person
+// types. Permanent lines appear above this area, and never damage it.
 
 import { cut, harmless, rowsOf, widthOf } from "./text.js"
 
@@ -11,29 +11,29 @@ export interface Surface {
   rows?: number | undefined
 }
 
-/** What stands at the lower end. */
+/** The content of the lower end. */
 export interface Area {
   /** Lines that change. Each is cut to one row. */
   live: readonly string[]
-  /** What stands before the typed line. */
+  /** The text before the typed line. */
   label: string
   /** The typed line. */
   typed: string
-  /** The place of the cursor in it. */
+  /** The position of the cursor in the typed line. */
   cursor: number
 }
 
-/** Rows as they were written, and the place of the cursor in them. */
+/** Rows as they were written, and the position of the cursor in them. */
 interface Drawn {
   rows: readonly string[]
   row: number
   column: number
 }
 
-/** The size of a terminal that does not tell it. */
+/** The size of a terminal that does not report its size. */
 const COLUMNS = 80
 const ROWS = 24
-/** The most live lines that are shown. */
+/** The maximum number of live lines that are shown. */
 const MOST_LIVE = 8
 
 /** How escape sequences change the look of the area. */
@@ -55,12 +55,15 @@ export class Screen {
     this.#looks = looks
   }
 
-  /** The columns that a row may use. The last one stays free: terminals differ in what they do behind it. */
+  /**
+   * The columns that a row may use. The last one stays free, because terminals differ in what they do after
+   * it.
+   */
   get width(): number {
     return Math.max(10, (this.#surface.columns || COLUMNS) - 1)
   }
 
-  /** Writes painted lines for good, above the area, and draws the area anew. */
+  /** Writes painted lines permanently, above the area, and draws the area again. */
   draw(area: Area, lines: readonly string[] = []): void {
     const next = layOut(area, this.width, this.#surface.rows || ROWS)
     const above = lines.map((text) => `${text}\r\n`).join("")
@@ -75,7 +78,7 @@ export class Screen {
     this.#width = this.width
   }
 
-  /** Removes the area. The cursor is where it began. */
+  /** Removes the area. The cursor is at the place where the area began. */
   erase(): void {
     if (this.#drawn !== undefined) this.#surface.write(this.#erasing())
     this.#drawn = undefined
@@ -87,7 +90,7 @@ export class Screen {
     this.#drawn = undefined
   }
 
-  /** What moves the cursor to the beginning of the area and removes everything from there on. */
+  /** The sequence that moves the cursor to the beginning of the area and removes everything from there on. */
   #erasing(): string {
     if (this.#drawn === undefined) return ""
     const up = this.#rowsAbove(this.#drawn)
@@ -128,7 +131,10 @@ function layOut(
   }
 }
 
-/** Returns typed text with one character for each of its characters, also for those that are not seen. */
+/**
+ * Returns typed text with one visible character for each of its characters, also for those that cannot be
+ * seen.
+ */
 function visible(text: string): string {
   return harmless(text.replace(/\p{Cc}/gu, "\u{FFFD}"))
 }

@@ -1,4 +1,5 @@
-// The dialogue at a terminal: a prompt below a line for each frame that works, and above them what has happened.
+// The dialogue at a terminal: a prompt below a line for each frame that works, and above them the events so
+// far.
 
 import type { ReadStream, WriteStream } from "node:tty"
 import type { FlameEvent } from "../events.js"
@@ -21,7 +22,7 @@ import { linesOf, outcomeLines } from "./reports.js"
 import { Screen } from "./screen.js"
 import { cut, oneLine } from "./text.js"
 
-/** What a terminal dialogue is made of. */
+/** The parts of a terminal dialogue. */
 export interface TerminalParts {
   input: ReadStream
   output: WriteStream
@@ -32,14 +33,14 @@ export interface TerminalParts {
   permissions: Permissions
   history: History
   view: () => Promise<string>
-  /** The beginning of commands that are advised. */
+  /** The beginning of commands that are recommended. */
   command: string
 }
 
-/** How often the live lines are drawn at most: the time between two, in milliseconds. */
+/** The minimum time between two drawings of the live lines, in milliseconds. */
 const FRAME_TIME = 100
 
-/** The most candidates that Tab lists. */
+/** The maximum number of candidates that Tab lists. */
 const LISTED = 30
 
 /** A dialogue at a terminal. */
@@ -50,12 +51,12 @@ export class Terminal {
   readonly #activities = new Activities()
   readonly #hasColours: boolean
   #editor: Editor | undefined
-  /** What the person sees: it stays as it is while something is typed. */
+  /** What the person sees: it stays the same while the person types something. */
   #seen: Seen
   #drawing: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
   #isStopping = false
-  /** True if the program ends with the runs that it has begun. */
+  /** True if the program ends when the runs that it has begun have ended. */
   #isOneRun = false
   #leave: (code: ExitCode) => void = () => undefined
 
@@ -91,7 +92,7 @@ export class Terminal {
     return over
   }
 
-  /** Tells the person something that is no answer. */
+  /** Tells the person something that is not an answer. */
   tell(text: string): void {
     this.#print([line(toned("faint", text))])
   }
@@ -109,7 +110,7 @@ export class Terminal {
   async #runOnce(run: Promise<Outcome | Outcome[]>): Promise<void> {
     const end = await this.#dialogue.track(run)
     if (this.#isStopping) return
-    // What the person has begun beside it may still run.
+    // Other frames that the person has begun may still run.
     if (this.#parts.flame.status().length > 0) await this.#stop()
     this.#leave(end instanceof Failure ? end.exit : exitOfRun(end))
   }
@@ -118,7 +119,7 @@ export class Terminal {
     const { input, output, flame, permissions } = this.#parts
     const keyboard = new Keyboard(input)
     output.write(MARK_PASTES)
-    // Also when the program ends by an error.
+    // The mark is also removed when an error ends the program.
     process.on("exit", this.#unmark)
     const ignore = flame.on((event) => this.#take(event))
     const over = new Promise<ExitCode>((resolve) => {
@@ -201,7 +202,10 @@ export class Terminal {
     this.#print(rest > 0 ? [...lines, line(toned("faint", `  … ${rest} more`))] : lines)
   }
 
-  /** Ctrl-C: empties the line; else stops what runs; a second one while that lasts ends the program at once. */
+  /**
+   * Ctrl-C: empties the line. If the line is empty, stops what runs. A second Ctrl-C during the stop ends the
+   * program at once.
+   */
   async #interrupt(): Promise<void> {
     if (this.#isStopping) {
       this.#leave(Exit.interrupted)
@@ -229,7 +233,7 @@ export class Terminal {
     await this.#dialogue.finished()
   }
 
-  /** Stops what runs and leaves, because the person or a signal says so. */
+  /** Stops what runs and leaves, because the person or a signal requests it. */
   async #quit(code: ExitCode): Promise<void> {
     if (this.#isStopping) return
     const { flame, command } = this.#parts
@@ -249,12 +253,12 @@ export class Terminal {
   }
 
   #complain(failure: Failure): void {
-    // The person has left: what was stopped ends with errors.
+    // The person has left: operations that were stopped end with errors.
     if (this.#editor === undefined) return
     this.#print(failureLines(failure))
   }
 
-  /** Gives the terminal back until the person continues the program. */
+  /** Releases the terminal until the person continues the program. */
   #suspend(): void {
     const { input, output } = this.#parts
     this.#screen.erase()
@@ -265,7 +269,7 @@ export class Terminal {
       output.write(MARK_PASTES)
       this.#draw([])
     })
-    // The whole job, as a terminal does it: also programs around this one, such as npx.
+    // Stops the whole job, as a terminal does it, including programs around this one, such as npx.
     process.kill(0, "SIGTSTP")
   }
 
@@ -320,7 +324,7 @@ export class Terminal {
   }
 }
 
-/** Returns what stands before the typed line: the request that can be decided, or the current frame. */
+/** Returns the text before the typed line: the request that can be decided, or the current frame. */
 function labelOf({ frame, asked }: Seen): string {
   if (asked !== undefined) return `${asked.frame} ${cut(oneLine(asked.tool), 20)}? y/n/always> `
   return `${frame ?? "flame"}> `

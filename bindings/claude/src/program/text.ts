@@ -1,9 +1,9 @@
-// Texts for terminals: the only place where texts of models, titles and names of files become harmless, and how many columns
-// a text takes.
+// Texts for terminals. This is the only place where texts of models, titles and names of files become
+// harmless. It also computes how many columns a text takes.
 
 import { stripVTControlCharacters } from "node:util"
 
-/** The replacement of a character that is not seen although it changes how a text is read. */
+/** The replacement of a character that cannot be seen although it changes how a text is read. */
 const REPLACEMENT = "\u{FFFD}"
 
 /** Characters that shape the one before them, in emoji, Han, and scripts whose letters are joined. */
@@ -23,8 +23,8 @@ const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115F\u2329\u232A\u2E80-\u303E\u3041-\u4DBF\u4E00-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18AFF}\u{1AFF0}-\u{1B2FF}\u{1F200}-\u{1F2FF}\u{20000}-\u{3FFFD}])$/u
 
 /**
- * Returns a text that a terminal only shows: without escape sequences, and with a replacement for every other control
- * character but line ends and tabs.
+ * Returns a text that a terminal only shows: without escape sequences, and with a replacement for every other
+ * control character except line ends and tabs.
  */
 export function harmless(text: string): string {
   return stripVTControlCharacters(text.replace(/\r\n/g, "\n")).replace(HIDDEN, REPLACEMENT)
@@ -56,13 +56,19 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Returns the beginning of a text that fits into so many columns. If something is cut off, it ends with a mark. */
+/**
+ * Returns the beginning of a text that fits into this number of columns. If something is cut off, it ends
+ * with a mark.
+ */
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   return `${fitting([...text], columns - 1).join("")}…`
 }
 
-/** Returns the end of a text that fits into so many columns. If something is cut off, it begins with a mark. */
+/**
+ * Returns the end of a text that fits into this number of columns. If something is cut off, it begins with a
+ * mark.
+ */
 export function cutStart(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   return `…${fitting([...text].reverse(), columns - 1)
@@ -70,7 +76,7 @@ export function cutStart(text: string, columns: number): string {
     .join("")}`
 }
 
-/** Splits a text on one line into rows of at most so many columns. A text that is empty has one row. */
+/** Splits a text on one line into rows of at most this number of columns. An empty text has one row. */
 export function rowsOf(text: string, columns: number): string[] {
   const rows = [""]
   let width = 0

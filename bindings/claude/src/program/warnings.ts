@@ -1,4 +1,4 @@
-// The warnings of Node.js and of libraries: they must not be written across the screen.
+// The warnings of Node.js and of libraries: they must not be written into the screen of the program.
 
 /** The SDK says that it does not ask for the tools of the stack, which are always allowed. */
 const EXPECTED = "CLAUDE_SDK_CAN_USE_TOOL_SHADOWED"

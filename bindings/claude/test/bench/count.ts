@@ -1,4 +1,5 @@
-// Counts the tokens of requests to the Messages API, and what its prompt cache would read and write.
+// Counts the tokens of requests to the Messages API, and the tokens that its prompt cache would read and
+// write.
 
 import type { Block, Body } from "../harness/requests.js"
 
@@ -23,12 +24,12 @@ export interface Usage {
   read: number
   /** Written to the cache. */
   written: number
-  /** Neither: behind the last mark. */
+  /** Neither read nor written: after the last mark. */
   uncached: number
   parts: Record<Part, number>
 }
 
-/** All requests of a job. Every field but `requests` is in tokens. */
+/** All requests of a job. Every field except `requests` is in tokens. */
 export interface Totals {
   requests: number
   /** The prompt of the first request. */
@@ -42,18 +43,18 @@ export interface Totals {
   parts: Record<Part, number>
 }
 
-/** The prices of a token, relative to one of input without a cache. */
+/** The prices of a token, relative to the price of an input token without a cache. */
 export const PRICES = { uncached: 1, read: 0.1, written: 1.25 }
 
-/** How many blocks before a mark the API looks for what earlier requests have cached. */
+/** The number of blocks before a mark in which the API looks for what earlier requests have cached. */
 const LOOKBACK = 20
 
 /** The name of tools of the stack. */
 const STACK = /^mcp__stack__/
 
 /**
- * Returns a prompt in the order in which the cache sees it: tools, system prompt, messages. Tools are JSON; texts are without
- * the escapes of JSON, since a model does not see those.
+ * Returns a prompt in the order in which the cache sees it: tools, system prompt, messages. Tools are JSON.
+ * Texts are without the escapes of JSON, because a model does not see the escapes.
  */
 export function segmentsOf({ tools = [], system = [], messages = [] }: Body): Segment[] {
   const ofTools = tools.map((tool): Segment => {
@@ -98,7 +99,10 @@ interface Node {
   next: Map<string, Node>
 }
 
-/** The cache as the API documents it: it keeps prompts up to the marks of earlier requests. None of them expires here. */
+/**
+ * The cache as the API documents it: it keeps prompts up to the marks of earlier requests. No prompt expires
+ * here.
+ */
 export class PromptCache {
   readonly #tokens: Tokens
   readonly #root: Map<string, Node> = new Map()
@@ -127,7 +131,7 @@ export class PromptCache {
     }
   }
 
-  /** Returns the nodes of a prompt. Only texts that have not stood in their place before are tokenised. */
+  /** Returns the nodes of a prompt. A text is tokenised only if it has not been at the same place before. */
   #nodesOf(segments: readonly Segment[]): Node[] {
     let next = this.#root
     return segments.map(({ text }) => {
@@ -155,7 +159,10 @@ function segmentOf(before: string, block: Block, part: Part): Segment {
   return { text: `${before}${textOf(block)}\n`, isMarked: block.cache_control !== undefined, part }
 }
 
-/** The SDK adds reminders as messages of the role "system", or in those of the user. Contexts of the stack are among them. */
+/**
+ * The SDK adds reminders as messages of the role "system", or in messages of the role "user". Contexts of the
+ * stack are among them.
+ */
 function partOf(role: string, { text = "" }: Block): Part {
   return role === "system" || text.startsWith("<system-reminder>") ? "reminders" : "conversation"
 }

@@ -1,5 +1,5 @@
-// The measured process: runs many small sessions with callstack-flame, or with a host that is nothing but nested queries.
-// Prints a line of JSON: a `Report`. node --expose-gc --import ./loader.js host.js flame|bare AREAS
+// The measured process: runs many small sessions with callstack-flame, or with a host that only nests
+// queries. Prints a line of JSON: a `Report`. node --expose-gc --import ./loader.js host.js flame|bare AREAS
 
 import { randomUUID } from "node:crypto"
 import { lstatSync, readdirSync, readFileSync } from "node:fs"
@@ -11,20 +11,20 @@ import { probe } from "./probe.js"
 import { createSdkMcpServer, query, tool } from "./sdk.js"
 import { GOAL, PUSH } from "./small.js"
 
-/** The state of the process after so many frames. Sizes are in bytes. */
+/** The state of the process after a number of frames. Sizes are in bytes. */
 export interface Sample {
   frames: number
   resident: number
   heap: number
-  /** The heap and what is allocated outside of it for JavaScript. */
+  /** The heap and the memory that is allocated outside of it for JavaScript. */
   external: number
   /** The folder of the stack. */
   folder: number
-  /** What the process has written to files since it began. 0 where the system does not count it. */
+  /** The bytes that the process has written to files since it began. 0 if the system does not count them. */
   written: number
 }
 
-/** What a run has shown. Times are in milliseconds. */
+/** The results of a run. Times are in milliseconds. */
 export interface Report {
   /** From the parent's call of the tool to `query()`, and from the end of the session to the parent's answer. */
   outside: number[]
@@ -35,9 +35,9 @@ export interface Report {
   ending: number[]
   /** From the parent's call of the tool to its answer. */
   whole: number[]
-  /** The handlers of messages and hooks for each request. */
+  /** The time of the handlers of messages and hooks for each request. */
   requests: number[]
-  /** The part of that for which the session's process waits. */
+  /** The part of that time during which the session's process waits. */
   waits: number[]
   /** The processor time of the process. */
   processor: number
@@ -50,7 +50,7 @@ const MEGABYTE = 1024 * 1024
 const folder = join(process.cwd(), ".callstack")
 const samples: Sample[] = []
 
-/** Takes a sample after every so many frames. It must not count. */
+/** Takes a sample after a fixed number of frames. The sample itself must not count. */
 function frameEnded(frames: number): void {
   if (frames % SAMPLE_INTERVAL !== 0) return
   probe.without(() => {
@@ -69,7 +69,7 @@ async function runFlame(): Promise<void> {
   flame.on((event) => {
     if (event.kind !== "ended") return
     ended += 1
-    // After all that the end causes at once.
+    // After everything that the end causes immediately.
     setImmediate(frameEnded, ended)
   })
   const { frame } = await flame.run(GOAL)
@@ -77,7 +77,7 @@ async function runFlame(): Promise<void> {
   await flame.close()
 }
 
-/** The driver, and the probe learns of calls and sessions. */
+/** The driver, with the addition that the probe learns of calls and sessions. */
 function measured(driver: SessionDriver): SessionDriver {
   const measuredOwner = (owner: SessionOwner): SessionOwner =>
     changed(owner, {
@@ -116,7 +116,10 @@ function changed<Whole extends object>(whole: Whole, methods: Partial<Whole>): W
   })
 }
 
-/** Runs the same sessions without a stack: the tool `push` runs a nested query, and answers with its last words. */
+/**
+ * Runs the same sessions without a stack: the tool `push` runs a nested query, and answers with the last
+ * words of that query.
+ */
 async function runBare(): Promise<void> {
   let ended = 0
   const run = async (title: string): Promise<string> => {
@@ -165,12 +168,12 @@ function sizeOf(path: string): number {
     if (!status.isDirectory()) return status.size
     return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
   } catch {
-    // It was removed meanwhile, or there is no stack.
+    // The folder was removed meanwhile, or there is no stack.
     return 0
   }
 }
 
-/** What Linux has counted as written by this process. */
+/** The number of bytes that this process has written, as Linux counts them. */
 function writtenBytes(): number {
   try {
     return Number(/^write_bytes: (\d+)/m.exec(readFileSync("/proc/self/io", "latin1"))?.[1])

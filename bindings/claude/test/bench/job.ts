@@ -4,15 +4,18 @@ import { join } from "node:path"
 import { finished, frame, parts, paths, results, resultsCompacted, STEPS } from "callstack-job"
 import { type Answer, call, frameOf, type ModelRequest, type World } from "../harness/index.js"
 
-/** What the steps of a sub-task do: all read a file, or the last one writes one, and a frame records a decision beside it. */
+/**
+ * The steps of a sub-task: all steps read a file, or the last step writes one, and a frame records a decision
+ * in addition.
+ */
 export type Kind = "read" | "write"
 
 /** The size of a file. With line numbers the answer of the tool `Read` has about 3,000 bytes. */
 export const FILE_BYTES = 2_750
 
 /**
- * The model in one session: it reads all files, one after the other, and states the results of a part beside the call that
- * begins the next part, so that they need no request of their own.
+ * The model in one session: it reads all files, one after the other. It states the results of a part together
+ * with the call that begins the next part, so that the results need no request of their own.
  */
 export function inOneSession(subtasks: number, kind: Kind) {
   const names = parts(subtasks)

@@ -1,4 +1,4 @@
-// Gives the driver `sdk.ts` in place of the Claude Agent SDK. Loaded by `--import`, before everything else.
+// Gives the driver `sdk.ts` instead of the Claude Agent SDK. Loaded by `--import`, before all other modules.
 
 import { register } from "node:module"
 

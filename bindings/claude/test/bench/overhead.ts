@@ -1,5 +1,6 @@
-// Prints what the orchestrator adds to the SDK for each frame and each request, and how its memory and its folder grow.
-// FLAME_BENCH_AREAS: how many areas of 25 frames there are. Default 20: 501 frames, which take ten minutes on two busy cores.
+// Prints what the orchestrator adds to the SDK for each frame and each request, and how its memory and its
+// folder grow. FLAME_BENCH_AREAS: the number of areas of 25 frames. Default 20: 501 frames, which take ten
+// minutes on two busy cores.
 
 import { spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"

@@ -1,8 +1,9 @@
-// Where the time of frames and requests goes: moments of each frame, and the work of handlers for each request.
+// Shows what the time of frames and requests is used for: moments of each frame, and the work of handlers for
+// each request.
 
 import { openSync, readSync } from "node:fs"
 
-/** A moment of a frame, in the order in which they come. */
+/** A moment of a frame, in the order in which the moments occur. */
 export type Moment =
   /** The parent has called the tool. */
   | "called"
@@ -21,7 +22,7 @@ export type Moment =
 
 type Span = [from: number, to: number]
 
-/** What was measured. Times are in milliseconds, without those in which this thread waited for a free core. */
+/** The measurements. Times are in milliseconds, without those in which this thread waited for a free core. */
 export class Probe {
   /** The work of handlers for each request that has ended. */
   readonly requests: number[] = []
@@ -33,7 +34,7 @@ export class Probe {
   /** The work for the request that each session makes now, and the part for which its process waits. */
   readonly #work = new Map<string, number>()
   readonly #wait = new Map<string, number>()
-  /** What this thread did that does not count, oldest first. */
+  /** The work of this thread that does not count, oldest first. */
   readonly #others: Span[] = []
   readonly #schedule = scheduleFile()
   readonly #buffer = Buffer.alloc(100)
@@ -43,7 +44,7 @@ export class Probe {
     return performance.now() - this.#waited()
   }
 
-  /** Tells which session a frame has. */
+  /** Notes which session a frame has. */
   name(sessionID: string, title: string): void {
     this.#titles.set(sessionID, title)
   }
@@ -64,7 +65,7 @@ export class Probe {
     if (isAwaited) this.#wait.set(sessionID, (this.#wait.get(sessionID) ?? 0) + length)
   }
 
-  /** A session makes its next request, or none any more. */
+  /** Notes that a session makes its next request, or makes no more requests. */
   nextRequest(sessionID: string): void {
     const work = this.#work.get(sessionID)
     if (work === undefined) return
@@ -74,7 +75,7 @@ export class Probe {
     this.#wait.delete(sessionID)
   }
 
-  /** Does something that does not count: for the measurement, or within the SDK. */
+  /** Runs work that does not count: work for the measurement, or work within the SDK. */
   without<Result>(work: () => Result): Result {
     const from = this.now()
     const result = work()
@@ -103,7 +104,7 @@ export class Probe {
     })
   }
 
-  /** The length of a span, without what does not count. */
+  /** The length of a span, without the work that does not count. */
   #length([from, to]: Span): number {
     let length = to - from
     for (let index = this.#others.length - 1; index >= 0; index--) {
@@ -114,7 +115,10 @@ export class Probe {
     return length
   }
 
-  /** For how long this thread has waited for a free core. Other programs on this computer would otherwise be measured, too. */
+  /**
+   * How long this thread has waited for a free core. Without this, other programs on this computer would be
+   * measured, too.
+   */
   #waited(): number {
     if (this.#schedule === undefined) return 0
     const length = readSync(this.#schedule, this.#buffer, 0, this.#buffer.length, 0)

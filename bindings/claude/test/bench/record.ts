@@ -12,7 +12,7 @@ import { PromptCache, segmentsOf, type Totals, totalsOf } from "./count.js"
 import { FILE_BYTES, inOneSession, type Kind, onStack } from "./job.js"
 
 const MODEL = "claude-sonnet-5"
-/** The tools of both ways, besides those of the stack: those that frames have by default. */
+/** The tools of both ways, in addition to those of the stack: the tools that frames have by default. */
 const TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
 /** How long a job may take, in milliseconds. */
 const LIMIT = 900_000
@@ -68,14 +68,14 @@ export const stack: Way = {
   requests: (subtasks) => (STEPS + 1) * subtasks + subtasks + 1,
 }
 
-/** The same without the block at the beginning of the system prompt that differs from session to session. */
+/** The same without the block at the beginning of the system prompt that differs between sessions. */
 export const stackWithoutHeader: Way = {
   ...stack,
   name: "callstack-flame, without attribution header",
   env: { CLAUDE_CODE_ATTRIBUTION_HEADER: "0" },
 }
 
-/** Does the job in one way, in a world of its own. Throws if it is not finished as the script says. */
+/** Does the job in one way, in a world of its own. Throws if the job is not finished as the script says. */
 export function measure(way: Way, subtasks: number, kind: Kind): Promise<Totals> {
   const work = async (world: World) => {
     for (const [path, text] of Object.entries(files(subtasks, FILE_BYTES))) {

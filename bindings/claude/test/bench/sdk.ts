@@ -1,5 +1,5 @@
-// The Claude Agent SDK as the measured driver sees it: the same, and the probe learns when it is called and how long
-// handlers of messages and hooks take.
+// The Claude Agent SDK as the measured driver sees it: the same SDK, with the addition that the probe learns
+// when it is called and how long handlers of messages and hooks take.
 
 import {
   type HookCallback,
@@ -34,7 +34,7 @@ async function* timedMessages(session: string, messages: AsyncIterable<SDKMessag
     if (message.type === "stream_event" && message.event.type === "message_start") probe.nextRequest(session)
     if (message.type === "result") probe.markSession(session, "result")
     const begun = probe.now()
-    // The reader handles the message, then asks for the next one.
+    // The reader handles the message, then asks for the next message.
     yield message
     probe.worked(session, begun)
   }

@@ -3,7 +3,7 @@
 import { join } from "node:path"
 import { type Answer, call, type ModelRequest, type ToolCall, type World } from "../harness/index.js"
 
-/** How many leaves an area has. */
+/** The number of leaves in an area. */
 export const LEAVES = 24
 /** The tools of a session that pops, and pushes. */
 const POP = "mcp__stack__stack_frame_pop"

@@ -1,5 +1,5 @@
-// Prints what a job costs on the stack and in one session of the same SDK: peak prompt, all prompts, and cost index.
-// STACK_BENCH_SUBTASKS: the number of sub-tasks. Default 12.
+// Prints what a job costs on the stack and in one session of the same SDK: peak prompt, all prompts, and cost
+// index. STACK_BENCH_SUBTASKS: the number of sub-tasks. Default 12.
 
 import { STEPS } from "callstack-job"
 import { type Part, PRICES, type Totals } from "./count.js"
@@ -49,7 +49,7 @@ function fail(): never {
   throw new Error("no way was measured")
 }
 
-/** A number of tokens, and its share of that of one session. */
+/** A number of tokens, and its share of the number for one session. */
 function figure(value: number, all: number): string {
   return value === all ? short(value) : `${short(value)} (${((100 * value) / all).toFixed(0)} %)`
 }

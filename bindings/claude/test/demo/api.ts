@@ -1,11 +1,12 @@
-// The script of `make demo-flame`: a small API in JavaScript. Two parts run at the same time, one has a frame below it, one
-// asks a person, and the tests of one fail until an error is mended. The files are real, and so are the tests.
+// The script of `make demo-flame`: a small API in JavaScript. Two parts run at the same time, one has a frame
+// below it, one asks a person, and the tests of one fail until an error is fixed. The files are real, and so
+// are the tests.
 
 import { join } from "node:path"
 import { PromptCache, segmentsOf } from "../bench/count.js"
 import { type Answer, call, frameOf, type World, type WorldScript } from "../harness/index.js"
 
-/** What the root is to do. */
+/** The goal of the root. */
 export const GOAL = "Build a REST API for notes, with login"
 /** The question of a frame, and the answer of a person. */
 export const QUESTION = "How many failed logins may a client have in a minute?"
@@ -157,7 +158,7 @@ const edit =
   ({ folder }) => ({ calls: [call("Edit", { file_path: join(folder, name), old_string, new_string })] })
 const test: Step = { calls: [call("Bash", { command: "node --test", description: "Run the tests" })] }
 
-/** What the model answers in each frame, in order. */
+/** The answers of the model in each frame, in order. */
 const steps: Record<string, Step[]> = {
   f1: [
     { calls: [push("Users and tokens", "Passwords are hashed; tokens are signed")] },
@@ -201,8 +202,8 @@ const steps: Record<string, Step[]> = {
 const tokens = (text: string) => Math.ceil(text.length / 4)
 
 /**
- * The model of the demo. It charges what the API would with its prompt cache, and takes as long as a fast model. The root goes
- * on behind a question when `answered` is settled.
+ * The model of the demo. It charges what the API would charge with its prompt cache, and takes as long as a
+ * fast model. The root continues after a question when `answered` is settled.
  */
 export function demoApi(answered: Promise<unknown>): WorldScript {
   const left = new Map(Object.entries(steps).map(([frame, answers]) => [frame, [...answers]]))

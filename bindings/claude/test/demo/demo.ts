@@ -1,5 +1,6 @@
-// `make demo-flame`: callstack-flame builds a small API with the real SDK and a scripted model, and a person answers a question.
-// Prints what happens and pictures of the tree, then the files, their tests, the costs, and the flame chart of the run.
+// `make demo-flame`: callstack-flame builds a small API with the real SDK and a scripted model, and a person
+// answers a question. Prints the events and pictures of the tree, then the files, their tests, the costs, and
+// the flame chart of the run.
 
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
@@ -25,7 +26,7 @@ const answered = new Promise<void>((resolve) => {
 const stopped = await within(demoApi(answered), build, { limit: 100_000 })
 await show(stopped)
 
-/** Runs the goal, and copies the project to where it stays. Returns who tells it. */
+/** Runs the goal, and copies the project to its permanent place. Returns the teller of the run. */
 async function build(world: World): Promise<Teller> {
   const flame = new Flame({
     directory: world.folder,
@@ -52,7 +53,7 @@ async function build(world: World): Promise<Teller> {
   }
   flame.on((event) => {
     teller.event(event)
-    // Another program asks for the stack in its turn, not within that of the engine.
+    // Another program takes its own turn at the stack, outside of the turn of the engine.
     if (event.kind === "waiting") setImmediate(() => void reply(event.frame))
     if (event.kind === "begun" && flame.status().length === 4)
       setImmediate(picture, "Two parts at the same time: flame tree")
@@ -75,7 +76,7 @@ async function build(world: World): Promise<Teller> {
   return teller
 }
 
-/** Shows what the run has left: files, tests, tree, costs and charts. */
+/** Shows the results of the run: files, tests, tree, costs and charts. */
 async function show(teller: Teller): Promise<void> {
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await callstack(folder, ...args)

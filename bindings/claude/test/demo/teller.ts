@@ -1,4 +1,5 @@
-// Tells what happens in the demo: a line for each event, headings, and on a terminal a live line with what works now.
+// Reports the events of the demo: a line for each event, headings, and on a terminal a live line with the
+// frames that work now.
 
 import { basename } from "node:path"
 import type { FlameEvent } from "callstack-flame"
@@ -7,14 +8,14 @@ const WIDTH = 100
 /** How often the live line is drawn, in milliseconds. */
 const INTERVAL = 200
 
-/** Tells people what happens. */
+/** Reports the events to people. */
 export class Teller {
   readonly #begun = performance.now()
   readonly #isTerminal = process.stdout.isTTY === true
   readonly #timer: NodeJS.Timeout | undefined
   readonly #working: () => string
 
-  /** `working` describes what works now, for the live line. */
+  /** `working` describes the frames that work now, for the live line. */
   constructor(working: () => string) {
     this.#working = working
     if (this.#isTerminal) this.#timer = setInterval(() => this.#drawLiveLine(), INTERVAL)
@@ -55,7 +56,7 @@ export class Teller {
 
 const SIGNS: Record<string, string> = { completed: "[x]", failed: "[!]", blocked: "[?]", invalidated: "[-]" }
 
-/** Returns what an event says to people; undefined if it is not worth a line. */
+/** Returns the text of an event for people; undefined if the event is not worth a line. */
 function describe(event: FlameEvent): string | undefined {
   switch (event.kind) {
     case "begun":
@@ -73,7 +74,7 @@ function describe(event: FlameEvent): string | undefined {
   }
 }
 
-/** What a tool is called for: a file or a command. */
+/** The subject of a tool call: a file or a command. */
 function subjectOf(input: unknown): string {
   const { file_path, command } = input as { file_path?: string; command?: string }
   return file_path === undefined ? (command ?? "") : basename(file_path)

@@ -20,7 +20,7 @@ export interface Answer {
   text?: string
   thinking?: string
   calls?: ToolCall[]
-  /** The tokens that it is charged with. Default: 100 of input, 10 of output. */
+  /** The tokens that are charged for it. Default: 100 of input, 10 of output. */
   usage?: Partial<Usage>
   /** Why the model stops. Default: `tool_use` with calls, otherwise `end_turn`. */
   stop?: string
@@ -32,9 +32,9 @@ export interface Answer {
   hang?: "headers" | "stream"
   /** Closes the connection at once, or after its content. */
   drop?: "headers" | "stream"
-  /** How long it waits before anything is sent, in milliseconds. */
+  /** How long the model waits before it sends anything, in milliseconds. */
   wait?: number
-  /** How long it waits after each event of a stream, in milliseconds. */
+  /** How long the model waits after each event of a stream, in milliseconds. */
   pace?: number
 }
 
@@ -72,7 +72,7 @@ export function call(name: string, args: object = {}): ToolCall {
   return { name, args }
 }
 
-/** Sends an answer. Notes in the request what it is charged with. */
+/** Sends an answer. Notes in the request which tokens are charged for it. */
 export async function send(response: ServerResponse, request: ModelRequest, answer: Answer): Promise<void> {
   if (answer.wait !== undefined) await pause(answer.wait)
   if (answer.status !== undefined) {
@@ -213,7 +213,7 @@ function identity({ number }: ModelRequest): Record<string, string> {
   return { "request-id": `req_${number}` }
 }
 
-/** Waits, without keeping a process alive whose model is closed. */
+/** Waits. The wait does not keep a process alive after its model was closed. */
 async function pause(milliseconds: number): Promise<void> {
   await sleep(milliseconds, undefined, { ref: false })
 }

@@ -1,4 +1,5 @@
-// Starts the program `orchestrator.ts` in a world and reads its lines, and scripts agents that can be interrupted anywhere.
+// Starts the program `orchestrator.ts` in a world and reads its lines. Also scripts agents that can be
+// interrupted at any point.
 
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -15,9 +16,9 @@ import { until, type World } from "./world.js"
 /** A running orchestrator in a process of its own. */
 export interface HostProcess {
   child: ChildProcess
-  /** What it has printed so far. */
+  /** The lines that it has printed so far. */
   lines: (FlameEvent | Line)[]
-  /** What it has written to its standard error. */
+  /** The text that it has written to its standard error. */
   errors: string
   /** The end of the process: its status, or the signal that has ended it. */
   end: Promise<number | string>
@@ -40,12 +41,13 @@ const PROGRAM = join(import.meta.dirname, "orchestrator.js")
 /** Starts an orchestrator on the project of a world. */
 export function startHost(world: World, { options = {}, env, through = [], ...rest }: HostOptions = {}): HostProcess {
   const claude = { permissionMode: "acceptEdits" as const, ...options.claude }
-  // What it has when it is killed counts as interrupted soon.
+  // After a kill, the frames of the orchestrator soon count as interrupted.
   const settings = { ...options.settings, calls: { lease: 1_500, ...options.settings?.calls } }
   const given = { directory: world.folder, model: "claude-sonnet-5", ...options, claude, settings }
   const task: Task = { ...rest, options: given }
   const [command = "", ...args] = [...through, process.execPath, PROGRAM, JSON.stringify(task)]
-  // A group of its own, as a terminal makes it: a test can send a signal to all of its processes.
+  // The process has a group of its own, like the group that a terminal makes: a test can send a signal to all
+  // of its processes.
   const child = spawn(command, args, {
     env: { ...world.env, ...env },
     detached: true,
@@ -82,7 +84,10 @@ export function startHost(world: World, { options = {}, env, through = [], ...re
   return host
 }
 
-/** The work of an agent. What it has done already, it sees in its conversation and context: it can be interrupted anywhere. */
+/**
+ * The work of an agent. The agent sees in its conversation and context what it has done already, so it can be
+ * interrupted at any point.
+ */
 export interface Work {
   title: string
   /** Files that it writes, one after the other, before anything else. */
@@ -109,7 +114,7 @@ export function agent(root: Work, request: ModelRequest, world: World): Answer |
   const calls = children
     .filter((child) => !all.includes(resultsOf(child)))
     .map(({ title }) => {
-      // A child that an earlier process has planned, or was interrupted in, is in the context.
+      // The context has a child that an earlier process has planned, or in which it was interrupted.
       const known = new RegExp(
         `<frame id="(f\\d+)" title="${title}"/>|Child (f\\d+) \\(${title}\\) was interrupted`,
       ).exec(all)
@@ -128,22 +133,27 @@ export function workOf(root: Work, request: ModelRequest): Work | undefined {
   return find(root)
 }
 
-/** Returns the title of the frame that a request belongs to: its context has it behind the handle. */
+/** Returns the title of the frame that a request belongs to: in the context the title follows the handle. */
 function titleOf(request: ModelRequest): string | undefined {
   return new RegExp(`<current-frame id="${frameOf(request)}"[^>]*>\\s*<title>([^<]*)</title>`).exec(
     textOf(request),
   )?.[1]
 }
 
-/** Returns all that a request says. */
+/** Returns all texts of a request. */
 function textOf({ system, messages }: ModelRequest): string {
   return [system, ...messages.map(({ text }) => text)].join("\n")
 }
 
-/** What the CLI writes before it renames it to the file: a kill at that moment leaves it there. */
+/**
+ * A file that the CLI writes before it renames it to the final file. A kill at that moment leaves it there.
+ */
 const HALF_WRITTEN = /\.tmp\.\d+\.[0-9a-f]+$/
 
-/** The files of a project with their contents, without those of the stack and those that a killed CLI has half written. */
+/**
+ * The files of a project with their contents, without those of the stack and those that a killed CLI has
+ * written only in part.
+ */
 export function filesOf({ folder }: World): Record<string, string> {
   const names = readdirSync(folder).filter((name) => name !== ".callstack" && !HALF_WRITTEN.test(name))
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8")]))

@@ -1,4 +1,5 @@
-// The API of the scenarios: a world with a scripted model, the program `callstack`, and what sessions have said.
+// The API of the scenarios: a world with a scripted model, the program `callstack`, and the words of
+// sessions.
 
 export { readJson } from "./json.js"
 export { lines, transcriptLines } from "./lines.js"

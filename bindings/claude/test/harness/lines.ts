@@ -1,4 +1,4 @@
-// What sessions have said, as lines: fit for the messages of a running session and for those of a transcript.
+// The words of sessions, as lines: for the messages of a running session and for those of a transcript.
 
 import { getSessionMessages } from "@anthropic-ai/claude-agent-sdk"
 import { type Block, textOf, withoutReminders } from "./requests.js"
@@ -10,7 +10,10 @@ interface SdkMessage {
   message?: unknown
 }
 
-/** Returns what was said, called and answered, a line for each block. Other messages than those of user and assistant have none. */
+/**
+ * Returns the texts, calls and answers, a line for each block. Messages of roles other than user and
+ * assistant have no lines.
+ */
 export function lines(messages: SdkMessage[]): string[] {
   return messages
     .filter(({ type }) => type === "user" || type === "assistant")

@@ -29,15 +29,15 @@ export type Script = (request: ModelRequest, model: Model) => Answer | undefined
 export interface Model {
   /** Its address, for ANTHROPIC_BASE_URL. */
   url: string
-  /** All requests so far, also those for counts of tokens. */
+  /** All requests so far, including those for counts of tokens. */
   requests: ModelRequest[]
   /** The requests for messages so far. */
   readonly asked: ModelRequest[]
   /** The errors that the script has thrown. */
   failures: unknown[]
-  /** Returns the sum of what was charged: in all, or in a session. */
+  /** Returns the sum of what was charged: in total, or in a session. */
   charged(session?: string): Usage
-  /** Waits for a request, unless it has come already. `limit` is in milliseconds. */
+  /** Waits for a request, unless it has arrived already. `limit` is in milliseconds. */
   waitFor(wanted: (request: ModelRequest) => boolean, limit?: number): Promise<ModelRequest>
   /** Stops the model and closes its connections. */
   close(): Promise<void>
@@ -47,7 +47,7 @@ export interface Model {
 export async function startModel(script: Script): Promise<Model> {
   const requests: ModelRequest[] = []
   const failures: unknown[] = []
-  /** What looks at the requests whenever one has come. */
+  /** The functions that look at the requests whenever one has arrived. */
   const waiting = new Set<() => void>()
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch((error: unknown) => {
@@ -145,7 +145,7 @@ function sum(requests: ModelRequest[]): Usage {
   return total
 }
 
-/** Reads the body of a request. Requests that look whether the model is there have none. */
+/** Reads the body of a request. Requests that check whether the model is there have no body. */
 async function readBody(incoming: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk as Buffer)

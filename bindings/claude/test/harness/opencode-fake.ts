@@ -1,10 +1,14 @@
-// A program that stands for OpenCode and misbehaves: its server listens, and leaves some requests without an answer.
+// A program that replaces OpenCode and misbehaves: its server listens, and leaves some requests without an
+// answer.
 
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { World } from "./world.js"
 
-/** What the fake does wrong: nothing is answered; there are no events; prompts and aborts hang; and the events end with that. */
+/**
+ * The fault of the fake: nothing is answered; there are no events; prompts and aborts hang; or prompts and
+ * aborts hang and the events end.
+ */
 export type Fault = "silent" | "no events" | "hangs" | "events end"
 
 const CODE = `#!/usr/bin/env node

@@ -1,4 +1,5 @@
-// OpenCode in a world: the real program, a configuration whose only provider is the scripted model, and nothing to install.
+// OpenCode in a world: the real program, a configuration whose only provider is the scripted model, and
+// nothing to install.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -25,7 +26,7 @@ const QUIET = [
   "EMBEDDED_WEB_UI",
 ]
 
-/** What the scripted model costs, in US dollars for a million tokens. */
+/** The price of the scripted model, in US dollars for a million tokens. */
 const COST = { input: 1000, output: 2000, cache_read: 100, cache_write: 1250 }
 
 /** Prepares a world for OpenCode. */

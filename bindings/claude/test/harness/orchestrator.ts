@@ -1,19 +1,22 @@
-// A program that runs an orchestrator as `flame` does, for tests that end it from outside: the first signal stops, the second
-// ends at once. It prints events as lines of JSON.
+// A program that runs an orchestrator like `flame`, for tests that end it from outside: the first signal
+// stops it, the second ends it at once. It prints events as lines of JSON.
 
 import { ClaudeDriver, type ClaudeOptions, Flame, type FlameOptions, type Outcome } from "callstack-flame"
 import { readJson } from "./json.js"
 
-/** What the program is told in its first argument. */
+/** The data in the program's first argument. */
 export interface Task {
-  /** The goal of a new root; undefined: what was interrupted goes on. */
+  /** The goal of a new root; undefined: everything that was interrupted resumes. */
   goal?: string
   options: FlameOptions
-  /** Where it kills itself, as `kill -9` does: at the n-th new session, prompt of a session, or end of a frame, counted from 1. */
+  /**
+   * Where it kills itself, like `kill -9`: at the n-th new session, prompt of a session, or end of a frame,
+   * counted from 1.
+   */
   dieAt?: { moment: "start" | "send" | "ended"; count: number }
 }
 
-/** A line that the program prints besides events. */
+/** A line that the program prints in addition to events. */
 export type Line =
   | { kind: "outcomes"; outcomes: Outcome[] }
   | { kind: "failed"; error: string }
@@ -23,7 +26,7 @@ export type Line =
 
 const STATUS = { SIGINT: 130, SIGTERM: 143 }
 
-/** Kills this process when a moment has come so many times. */
+/** Kills this process when a moment has occurred this number of times. */
 class Death {
   #left: number
   readonly #moment: string | undefined
@@ -40,7 +43,7 @@ class Death {
   }
 }
 
-/** A driver that tells of its moments before they come. */
+/** A driver that reports its moments before they occur. */
 class MortalDriver extends ClaudeDriver {
   readonly #death: Death
 

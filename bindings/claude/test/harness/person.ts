@@ -12,7 +12,7 @@ import { until, type World } from "./world.js"
 /** The program, as `npm run build` makes it. */
 export const FLAME = join(import.meta.dirname, "../../../dist/program/main.js")
 
-/** A program at a terminal, and the person before it. */
+/** A program at a terminal, and the person who uses the terminal. */
 export interface Person {
   /** Types keys; `\r` is Enter. */
   type(keys: string): void
@@ -22,7 +22,7 @@ export interface Person {
   all(): string[]
   /** Waits until the person sees something. Returns the line. */
   waitFor(wanted: RegExp, milliseconds?: number): Promise<string>
-  /** Waits until the lowest line is as wanted: the prompt. */
+  /** Waits until the lowest line, the prompt, matches. */
   prompt(wanted: RegExp, milliseconds?: number): Promise<string>
   /** Returns the column and the row of the cursor. */
   cursor(): { column: number; row: number }
@@ -101,7 +101,7 @@ export function sessionsOf(world: World): number[] {
     try {
       return readFileSync(`/proc/${id}/cmdline`, "latin1").split("\0")
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return []
     }
   }
@@ -113,9 +113,9 @@ export interface RunOptions {
   env?: Record<string, string>
   /** What it reads from its standard input. */
   input?: string
-  /** What is done while it runs. `output` returns what it has written so far. */
+  /** Called while the program runs. `output` returns what it has written so far. */
   meanwhile?: (child: ChildProcessWithoutNullStreams, output: () => string) => void | Promise<void>
-  /** Its file. Default: the program as it is built. */
+  /** The file of the program. Default: the program as it is built. */
   program?: string
 }
 

@@ -1,4 +1,5 @@
-// The program `callstack`, as a person uses it beside the orchestrator. `make build` or `make program` builds it.
+// The program `callstack`, as a person uses it together with the orchestrator. `make build` or `make program`
+// builds it.
 
 import { execFile } from "node:child_process"
 import { join } from "node:path"

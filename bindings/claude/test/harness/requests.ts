@@ -27,13 +27,13 @@ export interface Body {
   [field: string]: unknown
 }
 
-/** Who has said a message. The SDK puts messages of the role "system" among the others. */
+/** The author of a message. The SDK puts messages of the role "system" among the others. */
 export type Role = "user" | "assistant" | "system"
 
 /** A message of a request. */
 export interface Message {
   role: Role
-  /** All its texts, also those of tool results, one below the other. */
+  /** All its texts, including those of tool results, one below the other. */
   text: string
   blocks: Block[]
 }
@@ -56,7 +56,7 @@ export interface ToolResult {
   isError: boolean
 }
 
-/** The tokens that an answer is charged with. None is counted twice. */
+/** The tokens that are charged for an answer. No token is counted twice. */
 export interface Usage {
   /** The tokens of the request that are neither read from a cache nor written to it. */
   input: number
@@ -84,7 +84,7 @@ export interface ModelRequest {
   body: Body
   model: string
   stream: boolean
-  /** The SDK's session that it belongs to; empty if the client names none. */
+  /** The SDK's session that the request belongs to; empty if the client names no session. */
   session: string
   /** The blocks of the system prompt, one below the other. */
   system: string
@@ -96,25 +96,31 @@ export interface ModelRequest {
   results: ToolResult[]
   /** The results that this request brings for the first time. */
   news: ToolResult[]
-  /** The newest message of the user, without reminders: prompts, also several in a row, and the texts of tool results. */
+  /**
+   * The newest message of the role `user`, without reminders: prompts, also several in a row, and the texts
+   * of tool results.
+   */
   lastUser: string
   /** The names of the tools that the model may call. */
   tools: string[]
   /** True if the request asks for the summary of a compaction. */
   isCompaction: boolean
-  /** When it came, in milliseconds since 1970. */
+  /** When the request arrived, in milliseconds since 1970. */
   at: number
   /** When its response ended, or its client gave up. */
   closedAt?: number
   /** True if the connection ended before the whole response was sent. */
   gaveUp?: boolean
-  /** What the script has answered. */
+  /** The answer of the script. */
   answer?: Answer
-  /** What the client has been told that the answer is charged with. A stream that breaks off has told one token of output. */
+  /**
+   * The tokens that the client was told for the answer. A stream that was cut off has reported one token of
+   * output.
+   */
   charged?: Usage
 }
 
-/** What is read from a request itself. */
+/** The data that is read from a request itself. */
 type Read = Omit<ModelRequest, "number" | "at" | "closedAt" | "gaveUp" | "answer" | "charged">
 
 /** Reads a request. */

@@ -7,10 +7,13 @@ import { Flame, type FlameEvent, type FlameOptions } from "callstack-flame"
 import { type Answer, call, frameOf, type ModelRequest, type ToolCall } from "./model.js"
 import { until, type World, type WorldOptions, type WorldScript, within } from "./world.js"
 
-/** An answer, or what chooses it when the request has come. */
+/** An answer, or a function that chooses the answer when the request has arrived. */
 export type Step = Answer | ((request: ModelRequest, world: World) => Answer | Promise<Answer>)
 
-/** The answers to each frame's requests, in order. Those of requests without a frame's context are named `none`. */
+/**
+ * The answers to each frame's requests, in order. The answers to requests without a frame's context are named
+ * `none`.
+ */
 export type Steps = Record<string, readonly Step[]>
 
 /** A script by frame. A request that has no answer fails its test. */
@@ -39,7 +42,10 @@ export function push(title: string, more: object = {}): ToolCall {
   })
 }
 
-/** A call that ends the frame of the caller, also over what was stopped below it: a script cannot answer a refusal. */
+/**
+ * A call that ends the frame of the caller, even if frames below it were stopped: a script cannot answer a
+ * refusal.
+ */
 export function pop(results: string, status = "completed"): ToolCall {
   const anyway = status === "completed" ? { anyway: true } : {}
   return stack("frame_pop", { status, results, resultsCompacted: results, ...anyway })
@@ -50,7 +56,7 @@ export function write({ folder }: World, name: string, content = `// ${name}\n`)
   return call("Write", { file_path: join(folder, name), content })
 }
 
-/** What a test has of a running orchestrator. */
+/** The data that a test has about a running orchestrator. */
 export interface Running {
   flame: Flame
   world: World

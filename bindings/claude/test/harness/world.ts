@@ -14,11 +14,17 @@ export type WorldScript = (request: ModelRequest, world: World) => Answer | unde
 export interface WorldOptions {
   /** Further environment variables. */
   env?: Record<string, string>
-  /** After how many milliseconds its processes are killed, so that a test that waits for one fails. Default: 2 minutes. */
+  /**
+   * After how many milliseconds its processes are killed, so that a test that waits for one fails. Default: 2
+   * minutes.
+   */
   limit?: number
 }
 
-/** A place for sessions with a scripted model. It has the environment of this process to itself until it ends. */
+/**
+ * A place for sessions with a scripted model. No other code uses the environment of this process until the
+ * world ends.
+ */
 export interface World {
   model: Model
   /** The folder of everything that belongs to the world. */
@@ -27,7 +33,10 @@ export interface World {
   folder: string
   /** The whole environment of its sessions. While the world exists, `process.env` has these variables too. */
   env: Record<string, string>
-  /** Returns the IDs of its processes: those that have its environment, also when their parent is dead. Linux only. */
+  /**
+   * Returns the IDs of its processes: those that have its environment, even if their parent is dead. Linux
+   * only.
+   */
   processes(): number[]
   /** Waits until at most `count` of its processes are left. `limit` is in milliseconds. */
   settled(count?: number, limit?: number): Promise<void>
@@ -35,17 +44,19 @@ export interface World {
   kill(): void
   /** Returns the file of a session's transcript. */
   transcript(session: string): string
-  /** Kills its processes, removes its files and restores the environment. Throws what the script has thrown. */
+  /**
+   * Kills its processes, removes its files and restores the environment. Throws the exceptions of the script.
+   */
   end(): Promise<void>
 }
 
-/** The variable by which the processes of a world are found. */
+/** The variable that identifies the processes of a world. */
 const MARK = "FLAME_WORLD"
 
 /** Variables of the person who runs the tests that would lead a session out of its world. */
 const FOREIGN = /^(ANTHROPIC_.*|CLAUDE.*|CALLSTACK_DIR|.*_PROXY)$/i
 
-/** Makes a world. Its user ends it; `within` does so by itself. */
+/** Makes a world. The caller must end it; `within` ends its world automatically. */
 export async function makeWorld(script: WorldScript, options: WorldOptions = {}): Promise<World> {
   if (process.env[MARK] !== undefined)
     throw new Error("this process has a world already: end it before you make another one, they share process.env")
@@ -100,7 +111,8 @@ export async function within<T>(
   try {
     result = await use(world)
   } catch (error) {
-    // The error of a script is often the cause of what its user has thrown: show both.
+    // The error of a script is often the cause of the exception of the code that uses the world, so both are
+    // shown.
     await world.end().catch((cause: unknown) => {
       throw new AggregateError([cause, error], `the test has failed, and its world: ${String(cause)}`)
     })
@@ -123,7 +135,7 @@ export async function until<T>(
   }
 }
 
-/** Returns the environment of sessions that speak with the model alone and change nothing outside of a folder. */
+/** Returns the environment of sessions that talk only to the model and change nothing outside of a folder. */
 function environment(url: string, root: string): Record<string, string> {
   return {
     PATH: `${dirname(PROGRAM)}:${process.env["PATH"] ?? ""}`,
@@ -141,7 +153,7 @@ function environment(url: string, root: string): Record<string, string> {
   }
 }
 
-/** Puts variables into the environment of this process. Returns what restores it. */
+/** Puts variables into the environment of this process. Returns a function that restores the environment. */
 function enter(env: Record<string, string>): () => void {
   const before = { ...process.env }
   for (const name of Object.keys(before)) if (FOREIGN.test(name)) delete process.env[name]
@@ -152,7 +164,7 @@ function enter(env: Record<string, string>): () => void {
   }
 }
 
-/** Does something when this process exits, also by a signal. Returns what prevents it. */
+/** Calls a function when this process exits, also by a signal. Returns a function that prevents this. */
 function onExit(act: () => void): () => void {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
   // Without a handler, a process that a signal ends has no "exit" event.
@@ -181,7 +193,7 @@ function killAll(root: string): number {
     try {
       process.kill(id, "SIGKILL")
     } catch (error) {
-      // It has ended by itself in the meantime.
+      // The process has ended in the meantime.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
     }
   }
@@ -198,7 +210,7 @@ function processesOf(root: string): number[] {
     .filter((id) => id !== process.pid && isOurs(id))
 }
 
-/** Reads a file about a process; empty if the process has ended, or belongs to somebody else. */
+/** Reads a file about a process; empty if the process has ended, or belongs to another user. */
 function contentOf(id: number, file: string): string {
   try {
     return readFileSync(`/proc/${id}/${file}`, "latin1")

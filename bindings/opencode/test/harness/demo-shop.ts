@@ -94,7 +94,10 @@ const replies = byTask({
 /** Tokens of a text: four characters each. */
 const tokens = (text: string) => Math.ceil(text.length / 4)
 
-/** Charges what a provider with a prompt cache would, and takes as long as a fast model: the prefix of the session's last request is cached. */
+/**
+ * Charges what a provider with a prompt cache would charge, and takes as long as a fast model: the prefix of
+ * the session's last request is cached.
+ */
 function metered(script: Script): Script {
   const sent = new Map<string, string>()
   return (request: ModelRequest): Reply => {

@@ -33,7 +33,7 @@ function read(item: Json): Message[] {
   if (item["type"] === "function_call") return [{ role: "assistant", text: "", calls: [String(item["name"])] }]
   if (item["type"] === "function_call_output") return [{ role: "tool", text: textOf(item["output"]), calls: [] }]
   const content = item["content"]
-  // Anthropic: answers are blocks of a user's message.
+  // Anthropic: answers are blocks of a message with the role `user`.
   const blocks = Array.isArray(content) ? (content as Json[]) : []
   const results = blocks.filter(({ type }) => type === "tool_result")
   const messages: Message[] = results.map((block) => ({ role: "tool", text: textOf(block["content"]), calls: [] }))

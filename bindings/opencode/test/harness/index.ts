@@ -87,7 +87,9 @@ async function logged(log: () => string[], line: string | RegExp): Promise<void>
   })
 }
 
-/** Returns the stable and the volatile part of a request's context; empty texts if it has none. */
+/**
+ * Returns the stable and the volatile part of a request's context; empty texts if the request has no context.
+ */
 export function contextOf(request: ModelRequest | undefined): { stable: string; volatile: string } {
   const stable = request?.system.filter((text) => text.includes("<stack-context")) ?? []
   const volatile = request?.messages.filter(({ text }) => text.includes("<stack-now")) ?? []

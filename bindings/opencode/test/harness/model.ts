@@ -36,14 +36,14 @@ export interface ToolCall {
   arguments: object
 }
 
-/** The tokens that a reply charges. None is counted twice. */
+/** The tokens that a reply charges. No token is counted twice. */
 export interface Charge {
   uncachedInput: number
   cacheRead: number
-  /** Only the format of Anthropic tells it. In the others such tokens are uncached input. */
+  /** Only the format of Anthropic reports it. In the other formats, such tokens are uncached input. */
   cacheWrite: number
   output: number
-  /** Only the formats of OpenAI tell it. In that of Anthropic such tokens are output. */
+  /** Only the formats of OpenAI report it. In the format of Anthropic, such tokens are output. */
   reasoning: number
 }
 
@@ -53,7 +53,10 @@ export interface Reply {
   calls?: ToolCall[]
   /** The tokens that it charges. Default: 100 of uncached input, 10 of output. */
   charge?: Partial<Charge>
-  /** An HTTP status to send instead of a reply, with `text` as the error message. A client that repeats does so at once. */
+  /**
+   * An HTTP status to send instead of a reply, with `text` as the error message. A client that repeats the
+   * request does so at once.
+   */
   status?: number
   /** The reply is sent after this promise. */
   after?: Promise<unknown>
@@ -77,7 +80,10 @@ export interface Model {
   stop(): void
 }
 
-/** Starts a model that replies by a script. `summary` replies to requests for summaries; titles are always the same. */
+/**
+ * Starts a model whose replies come from a script. `summary` replies to requests for summaries; titles are
+ * always the same.
+ */
 export async function startModel(
   script: Script,
   summary: Script = () => ({ text: "A summary of the work so far" }),

@@ -21,7 +21,10 @@ export interface ProjectOptions {
   wire?: keyof typeof WIRES
   /** The entry of the plugin in `opencode.json`; null: no entry. Default: the path of the plugin. */
   plugin?: string | [string, object] | null
-  /** Where pushed frames are worked on. Default: in sessions of their own, which most of these tests are about. */
+  /**
+   * Where pushed frames are worked on. Default: in sessions of their own, because most of these tests are
+   * about them.
+   */
   frames?: "sessions" | "conversation"
   /** Further keys of `opencode.json`. */
   config?: object
@@ -85,7 +88,7 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
   const path = join(folder, "project")
   const home = join(folder, "home")
   // OpenCode does not install a folder that has all its dependencies. The project finds this package through
-  // node_modules, as if it were installed beside OpenCode's own packages.
+  // node_modules, as if it were installed together with OpenCode's own packages.
   const manifest = { dependencies: { "@opencode-ai/plugin": version() } }
   for (const config of [join(path, ".opencode"), join(home, "config", "opencode")]) {
     mkdirSync(config, { recursive: true })
@@ -110,7 +113,7 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
     HOME: home,
     ...Object.fromEntries(places),
     ...QUIET,
-    // The plugin uses the native library of the tests, if they are given one.
+    // The plugin uses the native library of the tests, if a library is set for the tests.
     ...(process.env["CALLSTACK_LIBRARY"] && { CALLSTACK_LIBRARY: process.env["CALLSTACK_LIBRARY"] }),
     ...options.env,
   }
@@ -184,7 +187,7 @@ function configuration(modelUrl: string, options: ProjectOptions): object {
     npm: WIRES[wire],
     name: "Scripted",
     options: { baseURL: modelUrl, apiKey: "none" },
-    // OpenCode gives models of this name the tool apply_patch in place of write and edit.
+    // OpenCode gives models with this name the tool apply_patch instead of write and edit.
     models: { main: model, small: model, "gpt-5": model },
   }
   return {

@@ -1,4 +1,5 @@
-// The program `callstack`, as a person uses it beside OpenCode. `make build` or `make program` builds it.
+// The program `callstack`, as a person uses it together with OpenCode. `make build` or `make program` builds
+// it.
 
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"

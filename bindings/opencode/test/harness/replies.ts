@@ -7,7 +7,7 @@ interface Call extends ToolCall {
   id: string
 }
 
-/** The charge of a reply that names none. */
+/** The charge of a reply that does not name a charge. */
 const CHARGE: Charge = { uncachedInput: 100, cacheRead: 0, cacheWrite: 0, output: 10, reasoning: 0 }
 
 /** Sends a reply in the format that belongs to the path. Returns what it charges; undefined if it is an error. */
@@ -42,7 +42,7 @@ interface Sent {
   charge: Charge
 }
 
-/** The tokens of prompt and answer, as OpenAI counts them: cached ones and reasoning are among them. */
+/** The tokens of prompt and answer, as OpenAI counts them: they include cached tokens and reasoning. */
 function sums({ uncachedInput, cacheRead, cacheWrite, output, reasoning }: Charge): { prompt: number; answer: number } {
   return { prompt: uncachedInput + cacheRead + cacheWrite, answer: output + reasoning }
 }

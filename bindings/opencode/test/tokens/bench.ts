@@ -1,5 +1,6 @@
-// When the call stack pays: the same job in one OpenCode session and on the stack, with the scripted model. It counts the
-// tokens of each request, and what a prompt cache would save. `make bench-tokens` prints it.
+// When the call stack pays: the same job in one OpenCode session and on the stack, with the scripted model.
+// It counts the tokens of each request, and the tokens that a prompt cache would save. `make bench-tokens`
+// prints it.
 // STACK_BENCH_SUBTASKS: the numbers of sub-tasks, separated by commas. Default 2,3,4,6,12,40.
 
 import { STEPS } from "callstack-job"

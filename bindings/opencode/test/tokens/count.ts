@@ -7,7 +7,10 @@ type Json = Record<string, unknown>
 /** Counts the tokens of a text. */
 export type Tokens = (text: string) => number
 
-/** Price of a token that the prompt cache does not hold (it is written to the cache), relative to a plain input token. */
+/**
+ * Price of a token that the prompt cache does not hold (it is written to the cache), relative to a plain
+ * input token.
+ */
 export const UNCACHED_PRICE = 1.25
 /** Price of a token that is read from the prompt cache. */
 export const CACHED_PRICE = 0.1
@@ -20,7 +23,7 @@ export interface Usage {
   cached: number
 }
 
-/** All requests of a job. Every field but `requests` is in tokens. */
+/** All requests of a job. Every field except `requests` is in tokens. */
 export interface Totals {
   requests: number
   /** Prompt of the first request. */
@@ -33,9 +36,10 @@ export interface Totals {
 }
 
 /**
- * A prompt in the order in which a prompt cache sees it: one segment for each tool, then one for each message. The system
- * prompt is the first message. Tools are JSON as in the request body (format of chat completions). Messages are their
- * role, texts and tool calls without the escapes of JSON, since a model does not see those.
+ * A prompt in the order in which a prompt cache sees it: one segment for each tool, then one for each
+ * message. The system prompt is the first message. Tools are JSON as in the request body (format of chat
+ * completions). Messages are their role, texts and tool calls without the escapes of JSON, because a model
+ * does not see the escapes.
  */
 export function segmentsOf({ tools = [], messages = [] }: Body): string[] {
   return [...tools.map((tool) => JSON.stringify(tool)), ...messages.map(segmentOf)]
@@ -89,8 +93,8 @@ interface Node {
 }
 
 /**
- * The prompts of a job as a prefix tree, which finds the longest common prefix with any of them. Only segments behind
- * that prefix are tokenised, since nodes keep their counts.
+ * The prompts of a job as a prefix tree, which finds the longest common prefix with any of them. Only
+ * segments after that prefix are tokenised, because nodes keep their counts.
  */
 export class Prompts {
   readonly #tokens: Tokens
@@ -122,7 +126,10 @@ export class Prompts {
     return { prompt, cached }
   }
 
-  /** Tokens at the beginning of a new segment that one of the segments at this place begins with, too. */
+  /**
+   * Tokens at the beginning of a new segment that are also the beginning of one of the segments at this
+   * place.
+   */
   #partial(segment: string, others: ReadonlyMap<string, Node>): number {
     let longest = 0
     for (const other of others.keys()) longest = Math.max(longest, commonPrefix(segment, other))

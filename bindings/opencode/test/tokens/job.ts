@@ -11,7 +11,7 @@ export interface Way {
   name: string
   /** The settings of its project, without the files. */
   options: ProjectOptions
-  /** The user's messages, one after the other in the same session. */
+  /** The messages of the person, one after the other in the same session. */
   prompts(subtasks: number): string[]
   /** The replies of the model. */
   script(subtasks: number): Script
@@ -19,7 +19,7 @@ export interface Way {
   requests(subtasks: number): number
 }
 
-/** One conversation: the user asks for one part after the other; each turn ends with the part's results. */
+/** One conversation: the person asks for one part after the other. Each turn ends with the part's results. */
 export const oneSession: Way & { isReport(request: number): boolean } = {
   name: "one session",
   options: { plugin: null },
@@ -33,8 +33,8 @@ export const oneSession: Way & { isReport(request: number): boolean } = {
     return byTask({ [JOB]: [...turns, { text: finished(subtasks) }] })
   },
   requests: (subtasks) => (STEPS + 1) * subtasks + 1,
-  // A request (counted from 0) that is answered by results alone. A model that states them beside its next tool call does
-  // not need it: the next request has the same prompt and the results.
+  // A request (counted from 0) whose answer is only the results. A model that states the results together
+  // with its next tool call does not need this request: the next request has the same prompt and the results.
   isReport: (request) => request % (STEPS + 1) === STEPS,
 }
 
@@ -93,12 +93,15 @@ function briefly(part: string) {
   return { title, successCriteria }
 }
 
-/** Finishes a part in the conversation, where its results stay as they are; `goesOn`: and begins the next one. */
+/**
+ * Finishes a part in the conversation, where its results stay as they are. `goesOn`: also begins the next
+ * part.
+ */
 function popHere(part: string, goesOn: boolean) {
   return call("stack_frame_pop", { status: "completed", results: results(part), ...(goesOn && { next: true }) })
 }
 
-/** Finishes a part whose results other sessions read, in short. */
+/** Finishes a part, with short results for the other sessions that read them. */
 function pop(part: string) {
   return call("stack_frame_pop", {
     status: "completed",

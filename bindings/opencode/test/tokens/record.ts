@@ -29,7 +29,7 @@ export async function compare(subtasks: number): Promise<Comparison> {
 /** Does the job in one way, in a project of its own. Returns the segments of each prompt. Throws if the job is not finished. */
 async function record(way: Way, subtasks: number): Promise<string[][]> {
   const prompts: string[][] = []
-  // Each conversation repeats its texts in every request: one copy is kept.
+  // Each conversation repeats its texts in every request, so one copy of each text is kept.
   const texts = new Map<string, string>()
   const keep = (text: string) => {
     const kept = texts.get(text) ?? text

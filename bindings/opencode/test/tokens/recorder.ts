@@ -1,4 +1,4 @@
-// A proxy between OpenCode and the scripted model that sees each request body as it comes over the wire.
+// A proxy between OpenCode and the scripted model that sees each request body as it is sent over the wire.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -6,7 +6,7 @@ import type { Totals } from "./count.js"
 export interface Comparison {
   subtasks: number
   oneSession: Totals
-  /** The same without the requests that are answered by results alone, see `isReport` of the job. */
+  /** The same without the requests whose answers are only results, see `isReport` of the job. */
   fewestRequests: Totals
   stack: Totals
   /** The stack with a session for each frame. */
@@ -51,7 +51,7 @@ function line(comparison: Comparison, way: WayName): string[] {
 
 function markdown(head: readonly string[], lines: readonly string[][]): string {
   const widths = head.map((word, column) => Math.max(word.length, ...lines.map((cells) => cells[column]?.length ?? 0)))
-  // The second column has words, the others have figures.
+  // The second column has words, the other columns have figures.
   const pad = (cell: string, column: number) =>
     column === 1 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)
   const row = (cells: readonly string[]) => `| ${cells.map(pad).join(" | ")} |`
@@ -59,7 +59,10 @@ function markdown(head: readonly string[], lines: readonly string[][]): string {
   return [row(head), row(rule), ...lines.map(row)].join("\n")
 }
 
-/** From which of the measured numbers of sub-tasks on the stack costs less, and where it costs more. */
+/**
+ * The measured number of sub-tasks from which on the stack costs less, and the numbers for which it costs
+ * more.
+ */
 export function verdicts(comparisons: readonly Comparison[], against: WayName): string[] {
   const sorted = [...comparisons].sort((one, other) => one.subtasks - other.subtasks)
   const isCheaper = (comparison: Comparison) => comparison.stack.cost < comparison[against].cost

@@ -41,7 +41,7 @@ export function pop(results: string, status = "completed"): Models.Reply {
   return call("stack_frame_pop", { status, results, resultsCompacted: results })
 }
 
-/** Returns the texts of a request that an agent reads, in their order: without calls. */
+/** Returns the texts of a request that an agent reads, in their order, without calls. */
 export function texts({ items }: Models.Request): string {
   return items.map(({ text = "" }) => text).join("\n")
 }

@@ -5,7 +5,7 @@ import { spawn } from "@lydell/node-pty"
 import xterm from "@xterm/headless"
 import { PI, until, type World } from "./world.js"
 
-/** pi at a terminal, and the person before it. */
+/** pi at a terminal, and the person who uses the terminal. */
 export interface Person {
   /** Types keys; `\r` is Enter. */
   type(keys: string): void
@@ -15,7 +15,7 @@ export interface Person {
   sees(): string[]
   /** Waits until the person sees something. Returns the line. */
   waitFor(wanted: RegExp): Promise<string>
-  /** Waits until nothing that the person sees is as described. */
+  /** Waits until no line that the person sees matches. */
   waitForNo(unwanted: RegExp): Promise<void>
   /** Waits for the end of pi. Returns its exit code. */
   ended(): Promise<number>

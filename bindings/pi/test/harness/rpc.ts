@@ -20,11 +20,11 @@ export interface Rpc {
   prompt(text: string): Promise<void>
   /** Types a slash command, and returns what the person sees. */
   type(command: string): Promise<{ level: string; text: string }>
-  /** The text of the status line; undefined: there is none. */
+  /** The text of the status line; undefined if there is no status line. */
   status(): string | undefined
-  /** What pi has written for people, such as errors of extensions. */
+  /** The text that pi has written for people, such as errors of extensions. */
   errors(): string
-  /** Ends pi. Default: as its terminal would. */
+  /** Ends pi. Default: as its terminal would end it. */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 

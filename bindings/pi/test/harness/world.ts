@@ -1,4 +1,4 @@
-// A project and a home of their own, in which the real pi runs with this extension and a scripted model.
+// A project and a home of their own. In them the real pi runs with this extension and a scripted model.
 
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
@@ -23,7 +23,7 @@ const APIS = {
 
 /** Options of a world. */
 export interface WorldOptions {
-  /** How the model is spoken to. Default: `anthropic-messages`. */
+  /** The API of the model. Default: `anthropic-messages`. */
   api?: keyof typeof APIS
   /** Further keys of the model. */
   model?: object
@@ -77,7 +77,7 @@ export function makeWorld(modelUrl: string, options: WorldOptions = {}): World {
     HOME: home,
     PI_OFFLINE: "1",
     NO_PROXY: "127.0.0.1",
-    // The extension uses the native library of the tests, if they are given one.
+    // The extension uses the native library of the tests, if a library is set for the tests.
     ...(process.env["CALLSTACK_LIBRARY"] && { CALLSTACK_LIBRARY: process.env["CALLSTACK_LIBRARY"] }),
     ...options.env,
   }

@@ -38,7 +38,7 @@ export function sum(a: Counted, b: Counted): Counted {
   return combined(a, b, (one, other) => one + other)
 }
 
-/** The difference, without negative numbers: the SDK estimates the tokens of an answer that broke off. */
+/** The difference, without negative numbers: the SDK estimates the tokens of an answer that was cut off. */
 export function minus(a: Counted, b: Counted): Counted {
   return combined(a, b, (one, other) => Math.max(0, one - other))
 }

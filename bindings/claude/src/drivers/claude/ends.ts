@@ -7,10 +7,10 @@ import type { TurnResult } from "./turn.js"
 /** A turn that has ended, with the last words of its process's standard error. */
 export type EndedTurn = TurnResult & { errors: string }
 
-/** Why a turn has ended that somebody else has ended. */
+/** The reason of the end of a turn that another actor has ended. */
 export const STOPPED = "the session was stopped"
 
-/** The errors of the API that concern the account: no session can go on. */
+/** The errors of the API that concern the account: no session can continue. */
 const ACCOUNT_ERRORS: readonly (SDKAssistantMessageError | undefined)[] = [
   "authentication_failed",
   "oauth_org_not_allowed",
@@ -24,7 +24,7 @@ const ACCOUNT_ERRORS: readonly (SDKAssistantMessageError | undefined)[] = [
 export function checkEnd(turn: EndedTurn): void {
   const { result, error, interruption, errors } = turn
   if (isRefused(turn)) throw new SessionError(refusalOf(turn), { isFatal: true, cause: error })
-  // Its frame has ended before: its results are what counts.
+  // The frame of the turn has ended before: its results count.
   if (interruption === "over") return
   if (interruption === "silence")
     throw new SessionError("the model was silent too often; its connection or its provider may be down")
@@ -36,12 +36,13 @@ export function checkEnd(turn: EndedTurn): void {
   throw new SessionError(withErrors(problemOf(result), errors), { cause: error })
 }
 
-/** True if the API refuses the key or the account, so that no session can go on. */
+/** True if the API refuses the key or the account, so that no session can continue. */
 export function isRefused(turn: TurnResult): boolean {
   if (turn.interruption === "refused") return true
   const status = statusOf(turn)
   if (status === 401) return true
-  // The SDK calls each 403 a failed authentication. A model or a region may be refused, which concerns this session alone.
+  // The SDK calls each 403 a failed authentication. The API may have refused a model or a region, which
+  // concerns only this session.
   if (status === 403) return isAboutAccount(wordsOf(turn.result))
   const isError = turn.result?.subtype === "success" && turn.result.is_error
   return isError && ACCOUNT_ERRORS.includes(turn.apiError)
@@ -65,7 +66,10 @@ function isAboutAccount(words: string): boolean {
   return /\b(key|account)\b/i.test(words) && !/\b(model|region|country)\b/i.test(words)
 }
 
-/** The words of a result, in one line. What the SDK says before those of the API is its guess. */
+/**
+ * The words of a result, in one line. The words of the SDK before those of the API are only a guess and are
+ * left out.
+ */
 function wordsOf(result: SDKResultMessage | undefined): string {
   if (result?.subtype !== "success") return ""
   return result.result.replace(/\s*\n\s*/g, " ").replace(/^Failed to authenticate\. (?=API Error: 403)/, "")

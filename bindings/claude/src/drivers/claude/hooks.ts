@@ -1,4 +1,5 @@
-// The hooks of a session: contexts for its requests, a guard for its tools, what tools have done, and compaction.
+// The hooks of a session: contexts for its requests, a guard for its tools, reports of what tools have done,
+// and compaction.
 
 import { isAbsolute, relative, resolve, sep } from "node:path"
 import type {
@@ -16,15 +17,18 @@ import { PREFIX } from "./tools.js"
 type Hooks = Partial<Record<HookEvent, HookCallbackMatcher[]>>
 type InputOf<Name extends HookInput["hook_event_name"]> = Extract<HookInput, { hook_event_name: Name }>
 
-/** The tool by which a session gives the summary that it is asked for. The SDK adds it to turns with a form of output. */
+/**
+ * The tool that a session uses to give the requested summary. The SDK adds it to turns with a form of output.
+ */
 const OUTPUT_TOOL = "StructuredOutput"
-/** Which parameters of tools name the file that they change. */
+/** The parameters of tools that name the file that the tools change. */
 const PATHS = ["file_path", "notebook_path"]
 
 /**
- * The contexts that a session has got in a turn. What has not changed is not sent again, and of the part that changes, which its prompt
- * has whole, only the changes: the transcript keeps what was told, and nothing takes an older block back. The next turn begins with all,
- * since a turn that breaks off may have lost what it was told.
+ * The contexts that a session has got in a turn. Unchanged parts are not sent again. The prompt of the turn
+ * has the whole volatile part; later requests get only its changes. This is because the transcript keeps what
+ * was told, and an older block cannot be removed. The next turn begins with the whole context, because a turn
+ * that was cut off may have lost what it was told.
  */
 export class SentContexts {
   readonly #owner: SessionOwner
@@ -43,7 +47,10 @@ export class SentContexts {
     return this.#stable ?? ""
   }
 
-  /** Returns what the part for behind the newest message has that is new; undefined if there is nothing. */
+  /**
+   * Returns the news in the volatile part of the context, which is sent after the newest message; undefined
+   * if there is no news.
+   */
   news(): string | undefined {
     const volatile = this.#owner.context(this.#sessionID)?.volatile
     if (volatile === undefined) return undefined
@@ -52,19 +59,19 @@ export class SentContexts {
     return news === "" ? undefined : news
   }
 
-  /** Returns all that a conversation needs after it has forgotten what it held. */
+  /** Returns everything that a conversation needs after it has forgotten what it held. */
   afterCompaction(): string | undefined {
     const context = this.#owner.context(this.#sessionID)
     if (context === undefined) return undefined
     this.#volatile = context.volatile
-    // The system prompt of a turn cannot be changed: the newer form stands beside it.
+    // The system prompt of a turn cannot be changed, so the newer form is sent in addition to it.
     if (context.stable === this.#stable) return context.volatile
     this.#stable = context.stable
     return `${context.stable}\n\n${context.volatile}`
   }
 }
 
-/** Returns the hooks of a session, before those of the user. */
+/** Returns the hooks of a session. They come before the hooks of the user of this library. */
 export function sessionHooks(
   owner: SessionOwner,
   sessionID: string,
@@ -81,7 +88,7 @@ export function sessionHooks(
   }
   const own: Hooks = {
     UserPromptSubmit: [hook("UserPromptSubmit", () => withContext("UserPromptSubmit", sent.news()))],
-    // A session that lost its host is refused every tool, because the hook does not answer.
+    // If a session has lost its host, every tool is refused, because the hook does not answer.
     PreToolUse: [
       {
         ...hook("PreToolUse", (input) => {
@@ -97,7 +104,7 @@ export function sessionHooks(
       hook("PostToolUse", async (input) => {
         await reportTool(owner, input.agent_id ?? sessionID, input)
         if (!owner.isWorking(sessionID)) return OVER
-        // A subagent has a context of its own; what is new is for the frame's agent.
+        // A subagent has a context of its own. The news is for the frame's agent.
         return input.agent_id === undefined ? withContext("PostToolUse", sent.news()) : {}
       }),
     ],
@@ -162,7 +169,7 @@ function isOf<Name extends HookInput["hook_event_name"]>(input: HookInput, name:
   return input.hook_event_name === name
 }
 
-/** The end of a turn. What the model would still say after the end of its frame, nobody hears: a request less. */
+/** The end of a turn. Words of the model after the end of its frame are not used, so this saves a request. */
 const OVER: SyncHookJSONOutput = { continue: false, stopReason: "the frame has ended" }
 
 type ContextEvent = "SubagentStart" | "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "SessionStart"
@@ -172,8 +179,8 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
 }
 
 /**
- * Allows the tools of the stack. Refuses a tool that is not among those of the frame, every tool after the end of the frame, and
- * changes of files in the stack's folder.
+ * Allows the tools of the stack. Refuses a tool that is not among those of the frame, every tool after the
+ * end of the frame, and changes of files in the stack's folder.
  */
 function guard(
   { tool_name: tool, tool_input: input, agent_id: agentID }: InputOf<"PreToolUse">,
@@ -184,7 +191,7 @@ function guard(
   if (tool === OUTPUT_TOOL) return {}
   if (!owner.isWorking(sessionID)) return decided("deny", `frame ${frame} has ended: end your turn`)
   if (owner.tools.some(({ name }) => tool === PREFIX + name)) {
-    // The tools do not learn who calls: they would work in the frame of the session.
+    // The tools do not learn which agent calls them: they would work in the frame of the session.
     return agentID === undefined
       ? decided("allow", "it is a tool of the stack")
       : decided("deny", "a subagent has no tools of the stack: end with your results, which become those of your frame")
@@ -230,7 +237,9 @@ function isInside(folder: string, path: string): boolean {
   return !(inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside))
 }
 
-/** Adds the hooks of the user. What fails before a tool refuses the tool. */
+/**
+ * Adds the hooks of the user of this library. If one of them fails before a tool call, the tool is refused.
+ */
 function merged(own: Hooks, user: Hooks): Hooks {
   const all: Hooks = { ...own }
   for (const [name, matchers = []] of Object.entries(user) as [HookEvent, HookCallbackMatcher[] | undefined][]) {

@@ -1,4 +1,5 @@
-// The driver for the Claude Agent SDK: a session is a conversation of the SDK, a turn of it one query.
+// The driver for the Claude Agent SDK: a session is a conversation of the SDK, and each turn of it is one
+// query.
 
 import type { ChildProcess } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -20,7 +21,7 @@ export type { CanUseTool, ClaudeOptions, PermissionRequest } from "./options.js"
 
 type Sdk = typeof import("@anthropic-ai/claude-agent-sdk")
 
-/** What is loaded when the driver opens. */
+/** The parts that are loaded when the driver opens. */
 interface Opened {
   owner: SessionOwner
   sdk: Sdk
@@ -30,19 +31,22 @@ interface Opened {
 }
 
 /**
- * The environment of sessions. A task in the background would keep a session alive after the end of its frame. The simple mode
- * has no hooks, and so neither contexts nor a guard.
+ * The environment of sessions. A task in the background would keep a session alive after the end of its
+ * frame. The simple mode has no hooks, and therefore neither contexts nor a guard.
  */
 const SESSION_ENVIRONMENT = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1", CLAUDE_CODE_SIMPLE: undefined }
 
-/** The time without a word from the model after which a turn is interrupted, in milliseconds, and how often it is repeated. */
+/**
+ * The time without a word from the model after which a turn is interrupted, in milliseconds, and how often
+ * the turn is repeated.
+ */
 const SILENCE = 180_000
 const REPETITIONS = 2
 /** The size of a transcript for a summary, in tokens, and the number of turns that a summary may take. */
 const TRANSCRIPT_TOKENS = 20_000
 const SUMMARY_TURNS = 6
 
-/** Runs frames as sessions of the Claude Agent SDK, which must be installed beside this package. */
+/** Runs frames as sessions of the Claude Agent SDK, which must be installed together with this package. */
 export class ClaudeDriver implements SessionDriver {
   readonly toolPrefix = PREFIX
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
@@ -50,10 +54,13 @@ export class ClaudeDriver implements SessionDriver {
   #opened: Opened | undefined
   /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
-  /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
+  /**
+   * Sessions of open frames that had a turn in this process. Their running processes were not left by another
+   * process.
+   */
   readonly #own = new Set<string>()
   readonly #works = new Map<string, Work>()
-  /** The windows of models in tokens, as far as turns have told them. */
+  /** The context windows of models in tokens, as far as turns have reported them. */
   readonly #windows = new Map<string, number>()
   readonly #watchdog = new Watchdog()
   #isClosed = false
@@ -118,7 +125,7 @@ export class ClaudeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     const { sdk, owner } = this.#loaded()
-    // Subagents have no sessions of the SDK: what they say was reported.
+    // Subagents have no sessions of the SDK: their words were reported already.
     if (this.#fresh.has(sessionID) || !this.isOwn(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
@@ -170,7 +177,7 @@ export class ClaudeDriver implements SessionDriver {
     return this.#loaded()
   }
 
-  /** Works in a session, on which nothing else works meanwhile. */
+  /** Works in a session. Nothing else works in that session at the same time. */
   async #work<Result>(sessionID: string, work: (work: Work) => Promise<Result>): Promise<Result> {
     const { owner } = this.#ready()
     if (!this.isOwn(sessionID)) throw new SessionError(`${sessionID} is no session of the Claude Agent SDK`)
@@ -207,7 +214,7 @@ export class ClaudeDriver implements SessionDriver {
     return { result: undefined, error, apiError: undefined, interruption: undefined, errors: "" }
   }
 
-  /** Where a turn goes on: in the transcript of the session, or in a new one. */
+  /** Where a turn continues: in the transcript of the session, or in a new one. */
   async #place(sessionID: string): Promise<Pick<Options, "resume" | "sessionId">> {
     const isFresh = this.#fresh.has(sessionID)
     if (!(isFresh || this.#own.has(sessionID))) await killLeftovers(sessionID)
@@ -216,7 +223,10 @@ export class ClaudeDriver implements SessionDriver {
     return isOld ? { resume: sessionID } : { sessionId: sessionID }
   }
 
-  /** Whether a session has a transcript with which it can go on. Removes one that holds no message: the session begins anew. */
+  /**
+   * Whether a session has a transcript with which it can continue. Removes a transcript that holds no
+   * message: the session then starts from the beginning.
+   */
   async #hasTranscript(sessionID: string): Promise<boolean> {
     const { owner, sdk } = this.#ready()
     const place = { dir: owner.directory }
@@ -262,7 +272,8 @@ export class ClaudeDriver implements SessionDriver {
       ...(maxTurns !== undefined && { maxTurns }),
       ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
       ...(additionalDirectories && { additionalDirectories: [...additionalDirectories] }),
-      // By their standard input, the sessions of the SDK's own program learn of servers whose environment nobody else may see.
+      // The sessions of the SDK's own program get the servers by their standard input, so that no other user
+      // may see the environment of the servers.
       ...(pathToClaudeCodeExecutable === undefined
         ? { mcpServersDelivery: "initialize" }
         : { pathToClaudeCodeExecutable }),
@@ -271,7 +282,10 @@ export class ClaudeDriver implements SessionDriver {
   }
 }
 
-/** Returns the servers of which a session may use a tool. The tools of the others are not shown to it. */
+/**
+ * Returns the servers that have at least one tool that a session may use. The tools of the other servers are
+ * not shown to the session.
+ */
 function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: readonly string[]) {
   const isNamed = (server: string) =>
     tools.some((tool) => tool === `mcp__${server}` || tool.startsWith(`mcp__${server}__`))
@@ -279,13 +293,13 @@ function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: 
   return Object.fromEntries(named.map(([name, server]) => [name, typeof server === "function" ? server() : server]))
 }
 
-/** Work in a session, of one turn or several, and how it is ended. */
+/** Work in a session, made of one turn or several, and how it is ended. */
 class Work {
   readonly sessionID: string
   /** The turn that runs now, or ran last. */
   turn: RunningTurn | undefined
   isEnded = false
-  /** Tells those who wait for the end. */
+  /** Notifies the callers that wait for the end. */
   finish: () => void = () => undefined
   readonly #finished: Promise<void>
 
@@ -326,7 +340,7 @@ class RunningTurn {
     return child
   }
 
-  /** Runs the turn to its end, and to that of its process. */
+  /** Runs the turn to its end, and until the end of its process. */
   async run(start: () => Query): Promise<EndedTurn> {
     try {
       const turn = await this.#turn.read(start())
@@ -346,7 +360,7 @@ function forSummary({ mcpServers: _, allowedTools: __, ...rest }: Options): Opti
   return { ...rest, tools: [], maxTurns: SUMMARY_TURNS, outputFormat: { type: "json_schema", schema: SUMMARY_SCHEMA } }
 }
 
-/** The system prompt of a turn: `snapshot: false` makes each turn send the newest. */
+/** The system prompt of a turn: `snapshot: false` makes each turn send the newest one. */
 function systemPrompt(context: string, instructions: string | undefined): NonNullable<Options["systemPrompt"]> {
   if (instructions === "claude_code") return { type: "preset", preset: "claude_code", append: context, snapshot: false }
   const prompt = instructions === undefined ? context : `${instructions}\n\n${context}`

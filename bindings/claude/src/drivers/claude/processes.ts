@@ -1,4 +1,5 @@
-// The processes of sessions: they must not outlive this process, nor work beside a newer one of the same session.
+// The processes of sessions: they must not outlive this process, and must not work at the same time as a
+// newer process of the same session.
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
@@ -13,7 +14,10 @@ const DEATH_TIME = 5000
 
 const run = promisify(execFile)
 
-/** The words by which processes of a session are known: arguments of its own, and the variable of what its tools start. */
+/**
+ * The words that identify processes of a session: arguments of its own process, and the variable in the
+ * environment of processes that its tools start.
+ */
 export function marksOf(sessionID: string): string[] {
   return [`--session-id=${sessionID}`, `--resume=${sessionID}`, `CLAUDE_CODE_SESSION_ID=${sessionID}`]
 }
@@ -31,15 +35,15 @@ export async function canTieToParent(): Promise<boolean> {
 
 /** How a session's process is started. */
 export interface Spawning {
-  /** Whether the kernel kills it when this process dies, however that happens. */
+  /** Whether the kernel kills it when this process dies, even if this process was killed or crashed. */
   isTied: boolean
   /** Gets the last words of its standard error. */
   onError: (text: string) => void
 }
 
 /**
- * Starts a session's process. It has a group of its own: a Ctrl-C at the terminal reaches this process alone, which then
- * interrupts its sessions.
+ * Starts a session's process in a process group of its own: a Ctrl-C at the terminal reaches only this
+ * process, which then interrupts its sessions.
  */
 export function spawnSession(options: SpawnOptions, { isTied, onError }: Spawning): ChildProcessWithoutNullStreams {
   const { cwd, env, signal } = options
@@ -55,7 +59,7 @@ export function spawnSession(options: SpawnOptions, { isTied, onError }: Spawnin
   return child
 }
 
-/** Waits until a process has ended, or could not be started. One that does not end is killed. */
+/** Waits until a process has ended, or could not be started. A process that does not end is killed. */
 export async function ended(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const kill = setTimeout(() => child.kill("SIGKILL"), DEATH_TIME)
@@ -64,8 +68,8 @@ export async function ended(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Kills what an earlier process has left running of a session, and waits for its end: its own process, and on Linux also what
- * its tools have started.
+ * Kills what an earlier process has left running of a session, and waits for its end: the process of the
+ * session, and on Linux also the processes that its tools have started.
  */
 export async function killLeftovers(sessionID: string): Promise<void> {
   for (const end = Date.now() + DEATH_TIME; Date.now() < end; await sleep(20)) {
@@ -82,7 +86,7 @@ function kill(id: number): void {
   try {
     process.kill(id, "SIGKILL")
   } catch {
-    // It has ended meanwhile, or belongs to somebody else.
+    // The process has ended meanwhile, or belongs to another user.
   }
 }
 
@@ -110,7 +114,10 @@ async function processesInList(sessionID: string): Promise<number[]> {
   return lines.filter((words) => words.some((word) => marks.includes(word))).map(([id]) => Number(id))
 }
 
-/** Reads a file about a process; empty if the process has ended, or belongs to somebody else. That of a zombie is empty, too. */
+/**
+ * Reads a file about a process; empty if the process has ended, or belongs to another user. The file of a
+ * zombie process is empty, too.
+ */
 function contentOf(id: string, file: string): string {
   try {
     return readFileSync(`/proc/${id}/${file}`, "latin1")

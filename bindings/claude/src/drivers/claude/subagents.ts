@@ -1,11 +1,11 @@
-// The subagents of the SDK: what they say and use, as sessions of the engine below the one that has started them. What a frame's agent
-// hands to them is a frame of its own, with a log.
+// The subagents of the SDK: their words and their use of tokens, as sessions of the engine below the session
+// that has started them. The work that a frame's agent hands to a subagent is a frame of its own, with a log.
 
 import type { SDKAssistantMessage, SDKUserMessage } from "@anthropic-ai/claude-agent-sdk"
 import type { HostEvent } from "callstack-core"
 import { type Counted, countOf } from "./counted.js"
 
-/** With what a subagent was started. */
+/** The data with which a subagent was started. */
 interface Started {
   description: string
   prompt: string
@@ -23,7 +23,7 @@ interface Unfinished {
 /** The tool that starts a subagent, under its names. */
 export const startsAgent = (tool: string) => tool === "Agent" || tool === "Task"
 
-/** The calls that start subagents, until these begin. */
+/** The calls that start subagents, until the subagents begin. */
 export class StartedAgents {
   /** By the type of the subagent, oldest first. */
   readonly #started = new Map<string, Started[]>()
@@ -51,19 +51,25 @@ export class StartedAgents {
 export class SubagentMessages {
   readonly #report: (event: HostEvent) => void
   readonly #unfinished = new Map<string, Unfinished>()
-  /** The subagents by the calls that have started them: the outcomes of their tools name only these. */
+  /**
+   * The subagents by the calls that have started them: the outcomes of the subagents' tools name only these
+   * calls.
+   */
   readonly #byCall = new Map<string, string>()
 
-  /** The messages whose requests were reported. A tool that ends between the blocks of a message ends it, too. */
+  /**
+   * The messages whose requests were reported. A tool that ends between the blocks of a message also ends the
+   * message.
+   */
   readonly #reported = new Set<string>()
-  /** The last request of a subagent: the SDK tells the tokens of its answer only in the sum of the turn. */
+  /** The last request of a subagent: the SDK reports the tokens of its answer only in the sum of the turn. */
   #last: Extract<HostEvent, { kind: "message" }> | undefined
 
   constructor(report: (event: HostEvent) => void) {
     this.#report = report
   }
 
-  /** Takes a block of a message. Returns the tokens of a request that is whole now. */
+  /** Takes a block of a message. Returns the tokens of a request that is complete now. */
   collect({ message, error, agent_id: agentID, parent_tool_use_id: call }: SDKAssistantMessage): Counted[] {
     if (error !== undefined || agentID === undefined) return []
     if (call !== null) this.#byCall.set(call, agentID)
@@ -80,7 +86,7 @@ export class SubagentMessages {
   /** Takes the outcomes of tools. */
   answered({ uuid, parent_tool_use_id: call, message: { content } }: SDKUserMessage): Counted[] {
     const agentID = this.#byCall.get(call ?? "")
-    // Without a call, the message is the task of the subagent, which the hooks report.
+    // Without a call, the message is the task of the subagent. The hooks report the task.
     if (agentID === undefined) return []
     const ended = this.finish(agentID)
     const text = typeof content === "string" ? content : ""
@@ -109,7 +115,10 @@ export class SubagentMessages {
     })
   }
 
-  /** Reports the last request, with these tokens of answers that no message has told. Returns false if there is none. */
+  /**
+   * Reports the last request, with these tokens of answers, which no message has reported. Returns false if
+   * there is no last request.
+   */
   settle(output: number): boolean {
     const { request } = this.#last ?? {}
     if (request !== undefined) request.output = (request.output ?? 0) + output

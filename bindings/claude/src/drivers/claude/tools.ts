@@ -6,7 +6,7 @@ import type { SessionOwner } from "../../driver.js"
 
 /** The name of the server. Models see the tools as `mcp__stack__…`. */
 export const SERVER = "stack"
-/** What stands before the name of each tool of the stack. */
+/** The prefix of the name of each tool of the stack. */
 export const PREFIX = `mcp__${SERVER}__`
 
 /**
@@ -31,8 +31,9 @@ export async function loadProtocol(): Promise<ProtocolModules> {
 }
 
 /**
- * Returns a server with the tools of the stack for one session. The calls of one message run at the same time: that is what
- * the hint `readOnlyHint` does. The engine limits how many of them work, and the order of their answers is free.
+ * Returns a server with the tools of the stack for one session. The hint `readOnlyHint` makes the calls of
+ * one message run at the same time. The engine limits how many of them work, and the order of their answers
+ * is free.
  */
 export function stackServer(
   { server, types }: ProtocolModules,
@@ -45,7 +46,7 @@ export function stackServer(
     description,
     inputSchema: parameters,
     annotations: { readOnlyHint: true },
-    // Otherwise they hide behind a tool that searches tools.
+    // Without this, the tools would be hidden behind a tool that searches tools.
     _meta: { "anthropic/alwaysLoad": true },
   }))
   instance.server.setRequestHandler(types.ListToolsRequestSchema, () => ({ tools }))

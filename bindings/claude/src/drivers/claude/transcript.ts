@@ -8,7 +8,7 @@ const BYTES_PER_TOKEN = 3
 /** The longest text of one part in a transcript for a summary, in characters. */
 const LONGEST_PART = 2000
 
-/** What the SDK names as the model of messages that it has written itself, such as the words of an error. */
+/** The model that the SDK names in messages that it has written itself, such as the words of an error. */
 const NO_MODEL = "<synthetic>"
 
 /** A block of a message. */

@@ -18,11 +18,11 @@ import { SubagentMessages } from "./subagents.js"
 export interface TurnResult {
   /** The SDK's result; undefined if the process ended without one. */
   result: SDKResultMessage | undefined
-  /** What the SDK has thrown. It throws after each result that is an error, too. */
+  /** What the SDK has thrown. It also throws after each result that is an error. */
   error: unknown
   /** The kind of the API's last error that the model's answer shows; undefined if there was none. */
   apiError: SDKAssistantMessageError | undefined
-  /** Why the driver has interrupted the turn; undefined if it has not. */
+  /** Why the driver has interrupted the turn; undefined if the driver has not interrupted it. */
   interruption: "silence" | "refused" | "over" | undefined
 }
 
@@ -53,7 +53,7 @@ export class Turn {
   #unfinished: Unfinished | undefined
   /** The tools whose calls have no result yet, by the IDs of the calls. */
   readonly #calls = new Map<string, string>()
-  /** When the next request is sent: when the process is ready, or tools have answered. */
+  /** When the next request is sent: when the process is ready, or when tools have answered. */
   #asked = Date.now()
   readonly #windows: Map<string, number>
   #hasAsked = false
@@ -72,8 +72,9 @@ export class Turn {
   #hasFailed = false
 
   /**
-   * `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds; 0: none. `kill` ends
-   * the process of the turn, and with it the query. `windows` has the windows of models in tokens, as far as turns have told them.
+   * `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds;
+   * 0: no limit. `kill` ends the process of the turn, and with it the query. `windows` has the context
+   * windows of models in tokens, as far as turns have reported them.
    */
   constructor(owner: SessionOwner, sessionID: string, windows: Map<string, number>, silence: number, kill: () => void) {
     this.#owner = owner
@@ -83,7 +84,7 @@ export class Turn {
     this.#kill = kill
   }
 
-  /** Reads the query to its end. Never rejects: what cannot be recorded is logged. */
+  /** Reads the query to its end. Never rejects: a failure to record something is logged. */
   async read(query: Query): Promise<TurnResult> {
     this.#query = query
     let result: SDKResultMessage | undefined
@@ -114,9 +115,9 @@ export class Turn {
     return { result, error, apiError: this.#apiError, interruption: this.#interruption }
   }
 
-  /** Ends the turn: what was said stays in the transcript. */
+  /** Ends the turn. The words so far stay in the transcript. */
   async interrupt(): Promise<void> {
-    // It rejects if the process has ended by itself.
+    // It rejects if the process has already ended.
     await this.#query?.interrupt().catch(() => undefined)
   }
 
@@ -139,7 +140,8 @@ export class Turn {
         if (message.subtype === "compact_boundary") this.#compacted()
         break
       default:
-      // The SDK has some 40 kinds of messages, and gets new ones. The others say nothing that is needed here.
+      // The SDK has about 40 kinds of messages, and gets new ones. The other kinds have nothing that is
+      // needed here.
     }
   }
 
@@ -167,9 +169,9 @@ export class Turn {
     }
   }
 
-  /** Takes a block of a message. A message that came without a stream comes whole, with its final tokens. */
+  /** Takes a block of a message. A message without a stream arrives in one piece, with its final tokens. */
   #collect({ message, error }: SDKAssistantMessage): void {
-    // The words of an error are no message of the model.
+    // The text of an error is not a message of the model.
     if (error !== undefined) {
       this.#apiError = error
       return
@@ -209,7 +211,10 @@ export class Turn {
     this.#endIfOver()
   }
 
-  /** Tells that a tool has ended. What has succeeded, a hook has reported before the model sees it. */
+  /**
+   * Reports that a tool has ended. If the tool has succeeded, a hook has reported it before the model sees
+   * the result.
+   */
   #toolEnded(toolCallID: string, failed: boolean): void {
     const { sessionID } = this
     const tool = this.#calls.get(toolCallID)
@@ -231,7 +236,10 @@ export class Turn {
     this.#owner.tell(this.sessionID, { kind: "compacted" })
   }
 
-  /** Notes what subagents have used: it is reported, and part of what the SDK counts for the turn. */
+  /**
+   * Notes the tokens that subagents have used. They were reported already, and are part of what the SDK
+   * counts for the turn.
+   */
   #countAll(counted: readonly Counted[]): void {
     this.#counted = counted.reduce(sum, this.#counted)
   }
@@ -257,11 +265,14 @@ export class Turn {
     this.#askForWindow(model)
   }
 
-  /** Asks the process once for the window of a model: the results of turns tell it, and the first turn can be long. */
+  /**
+   * Asks the process once for the context window of a model. The results of turns also contain it, but the
+   * first turn can be long.
+   */
   #askForWindow(model: string): void {
     if (this.#windows.has(model) || this.#hasAsked) return
     this.#hasAsked = true
-    // A process that has ended, or does not know, answers nothing.
+    // If the process has ended, or does not know the window, nothing happens.
     void this.#query
       ?.getContextUsage({ detail: "summary" })
       .then(({ rawMaxTokens }) => this.#noteWindow(model, rawMaxTokens))
@@ -290,7 +301,7 @@ export class Turn {
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     const { session_id: session, total_cost_usd: costUsd, uuid } = result
-    // A result of a process that has broken off may lack it.
+    // The result of a process that was cut off may lack it.
     const used = (result as Partial<SDKResultMessage>).modelUsage ?? {}
     for (const [model, { contextWindow }] of Object.entries(used)) this.#noteWindow(model, contextWindow)
     const request = this.#rest(result)
@@ -300,7 +311,7 @@ export class Turn {
     this.#owner.tell(sessionID, { kind: "cost", session, costUsd })
   }
 
-  /** The tokens of requests that broke off, and of those for the summaries of compactions. */
+  /** The tokens of requests that were cut off, and of requests for the summaries of compactions. */
   #rest(result: SDKResultMessage): ModelRequest | undefined {
     const since = (result as { model_usage_since_last_result?: SDKResultMessage["modelUsage"] })
       .model_usage_since_last_result
@@ -321,7 +332,10 @@ export class Turn {
     void report.then(() => this.#reports.delete(report))
   }
 
-  /** Logs the first failure to record what has happened: the others of the turn have the same cause as a rule. */
+  /**
+   * Logs the first failure to record what has happened. Further failures in the same turn usually have the
+   * same cause.
+   */
   #failed(failure: unknown): void {
     if (this.#hasFailed) return
     this.#hasFailed = true
@@ -330,7 +344,10 @@ export class Turn {
     this.#owner.log("error", `a turn of session ${sessionID} could not be recorded in full: ${message}`, { sessionID })
   }
 
-  /** Ends a turn that goes on after the end of its frame: a task in its background keeps it, or an agent of its own. */
+  /**
+   * Ends a turn that continues after the end of its frame. A background task, or an agent that the turn has
+   * started, can cause this.
+   */
   #endIfOver(): void {
     if (this.#owner.isWorking(this.sessionID)) return
     this.#overTimer ??= setTimeout(() => this.#stop("over"), GRACE)
@@ -348,7 +365,7 @@ export class Turn {
     this.#timer.unref()
   }
 
-  /** Interrupts the turn. A process that hangs does not hear it, and is killed. */
+  /** Interrupts the turn. A process that hangs does not react to the interruption, and is killed. */
   #stop(reason: NonNullable<TurnResult["interruption"]>): void {
     this.#interruption ??= reason
     this.#killTimer ??= setTimeout(this.#kill, GRACE)

@@ -1,12 +1,14 @@
-// A small process that kills the sessions of this one if it dies, with all that their tools have started: the kernel can kill
-// the sessions themselves, but a command of a shell tool would go on and write files.
+// A small process that kills the sessions of this process if this process dies, with everything that their
+// tools have started. The kernel can kill the sessions themselves, but a command of a shell tool would
+// continue and write files.
 
 import { type ChildProcess, spawn } from "node:child_process"
 import { marksOf } from "./processes.js"
 
 /**
- * Reads lines of marks until the end of its input, then kills the processes that have one of those in the last line among their
- * arguments or variables, until none is found. The marks come by a pipe, so that the search does not find itself.
+ * Reads lines of marks until the end of its input. Then it kills the processes whose arguments or variables
+ * have one of the marks in the last line, until it finds no such process. The marks arrive through a pipe, so
+ * that the search does not find itself.
  */
 const SCRIPT = `
 marks=
@@ -23,13 +25,13 @@ export class Watchdog {
   readonly #sessions = new Set<string>()
   #process: ChildProcess | undefined
 
-  /** Begins to watch over a session. */
+  /** Begins to watch a session. */
   add(sessionID: string): void {
     this.#sessions.add(sessionID)
     this.#tell()
   }
 
-  /** Ends it. */
+  /** Ends the watch of a session. */
   remove(sessionID: string): void {
     this.#sessions.delete(sessionID)
     this.#tell()
@@ -51,7 +53,7 @@ export class Watchdog {
   }
 }
 
-/** Starts the process, which does not keep this one alive. Without a shell there is none. */
+/** Starts the process. It does not keep this process alive. Without a shell no process is started. */
 function start(): ChildProcess {
   const child = spawn("sh", ["-c", SCRIPT], { stdio: ["pipe", "ignore", "ignore"], detached: true })
   child.on("error", () => undefined)

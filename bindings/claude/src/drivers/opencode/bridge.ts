@@ -1,5 +1,6 @@
-// The bridge: a plugin that the driver loads into OpenCode's server. It offers the tools of the stack there, and connects the
-// sessions with the orchestrator, which is the host of the engine. OpenCode requires that this file exports nothing else.
+// The bridge: a plugin that the driver loads into OpenCode's server. It offers the tools of the stack there,
+// and connects the sessions with the orchestrator, which is the host of the engine. OpenCode requires that
+// this file exports nothing else.
 
 import type { Hooks, PluginInput, PluginModule, PluginOptions } from "@opencode-ai/plugin"
 import { Adapter, hooks } from "opencode-callstack/adapter"
@@ -15,7 +16,10 @@ class Bridge extends Adapter {
     this.engine = new RemoteEngine(address, (message) => this.log("error", message, {}))
   }
 
-  /** Aborts the sessions of the orchestrator, which has ended; and the server with them, if it belongs to the orchestrator. */
+  /**
+   * Aborts the sessions of the orchestrator, because the orchestrator has ended. Also ends the server, if the
+   * server belongs to the orchestrator.
+   */
   async end(): Promise<void> {
     const aborted = [...this.engine.sessions].map((id) => this.client.session.abort({ path: { id } }))
     await Promise.allSettled(aborted)
@@ -39,7 +43,8 @@ async function server(input: PluginInput, options: PluginOptions = {}): Promise<
     const unwatch = bridge.engine.watch(() => void bridge.end())
     return {
       ...hooks(bridge, tools),
-      // What an agent runs in a shell must not speak with the orchestrator in the agent's name.
+      // A program that an agent runs in a shell must not be able to call the orchestrator in the agent's
+      // name.
       "shell.env": (_, { env }) => {
         for (const name of [VARIABLES.url, VARIABLES.token, "OPENCODE_SERVER_PASSWORD"]) env[name] = ""
         return Promise.resolve()

@@ -1,4 +1,5 @@
-// The client of OpenCode's server: its SDK, which is loaded when it is needed, with requests that may take hours.
+// The client of OpenCode's server: its SDK, which is loaded when it is needed, with requests that may take
+// hours.
 
 import { request as requestPlain } from "node:http"
 import { request as requestSecure } from "node:https"
@@ -10,7 +11,7 @@ import { messageOf } from "opencode-callstack/adapter"
 /** Responses with these statuses have no body. */
 const WITHOUT_BODY = [204, 205, 304]
 
-/** Where a server is, and how to get in. */
+/** The address of a server, with the credentials for it. */
 export interface Place {
   url: string
   /** The folder in which sessions work. */
@@ -21,7 +22,7 @@ export interface Place {
 
 /** How long the requests of a client may last. */
 export interface Patience {
-  /** Ends all of them. */
+  /** Ends all requests. */
   closing?: AbortSignal
   /** After how many milliseconds a request fails. Default: never, because a turn may last hours. */
   timeLimit?: number
@@ -66,7 +67,10 @@ export async function answered<Data>(
   throw new RequestError(messageOf(error), { cause: error })
 }
 
-/** Like `fetch`, with another time limit than its five minutes: the server answers a prompt when the turn has ended. */
+/**
+ * Like `fetch`, with a time limit other than its five minutes: the server answers a prompt when the turn has
+ * ended.
+ */
 export async function patientFetch(
   input: string | URL | Request,
   init?: RequestInit,

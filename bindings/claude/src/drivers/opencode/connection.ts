@@ -13,30 +13,39 @@ import { OpenCodeServer } from "./server.js"
 
 /** The file of the bridge. */
 const BRIDGE = new URL("./bridge.js", import.meta.url)
-/** How often OpenCode is asked to load the bridge, and how long it may say hello after that, in milliseconds. */
+/**
+ * How often OpenCode is asked to load the bridge, and how long the bridge may take to say hello after that,
+ * in milliseconds.
+ */
 const ATTEMPTS = 5
 const GREETING_TIME = 1000
-/** How long a request may last while the server loads its plugins, and later if it is no turn of a session, in milliseconds. */
+/**
+ * How long a request may last while the server loads its plugins, and how long a later request may last if it
+ * is not a turn of a session, in milliseconds.
+ */
 const LOAD_TIME = 120_000
 const REQUEST_TIME = 30_000
-/** How long the stream of events stays closed when it has broken off, and how long its first event may take, in milliseconds. */
+/**
+ * How long the stream of events stays closed after it was cut off, and how long its first event may take, in
+ * milliseconds.
+ */
 const REOPEN_TIME = 500
 const EVENT_TIME = 30_000
 /** How often the stream of events is opened again without an event in it. */
 const REOPENINGS = 5
 
-/** What the connection does with calls of the bridge, besides the first one. */
+/** What the connection does with calls of the bridge, except for the first call. */
 export type SessionHandlers = Omit<Handlers, "hello">
 
 /** A server of OpenCode whose bridge has said hello. */
 export class Connection {
   readonly owner: SessionOwner
-  /** For requests that the server answers at once: they have a time limit. */
+  /** For requests that the server answers at once. These requests have a time limit. */
   readonly client: OpencodeClient
   /** For turns of sessions, which may last hours. */
   readonly patientClient: OpencodeClient
   readonly #receiver: Receiver
-  /** The server that was started; undefined if it ran already. */
+  /** The server that was started; undefined if the server already ran. */
   readonly #server: OpenCodeServer | undefined
   readonly #closing: AbortSignal
 
@@ -55,7 +64,10 @@ export class Connection {
     this.#closing = closing
   }
 
-  /** Starts a server, or finds the one that runs, and waits for its bridge. `closing` ends that, and all requests later. */
+  /**
+   * Starts a server, or finds the one that runs, and waits for its bridge. `closing` ends this wait, and
+   * later all requests.
+   */
   static async open(
     owner: SessionOwner,
     options: OpenCodeOptions,
@@ -96,8 +108,8 @@ export class Connection {
   }
 
   /**
-   * Passes on the events of the server from now on, until the connection is closed. Returns when the first has come, and rejects
-   * if none comes. Calls `fail` if they cannot be read any more later.
+   * Passes on the events of the server from now on, until the connection is closed. Returns when the first
+   * event has come, and rejects if no event comes. Calls `fail` if the events cannot be read any more later.
    */
   listen(take: (event: Event) => void, fail: (error: SessionError) => void): Promise<void> {
     return new Promise<void>((resolve, reject) => {
@@ -115,9 +127,13 @@ export class Connection {
     })
   }
 
-  /** Reads events, also after the stream has broken off. Never returns; rejects if it does not come back. */
+  /**
+   * Reads events, and continues after the stream was cut off. Never returns; rejects if the stream does not
+   * come back.
+   */
   async #read(take: (event: Event) => void): Promise<never> {
-    // A stream that breaks off is opened again here: between its own attempts, the client would keep this process awake.
+    // A stream that was cut off is opened again here, because the client would keep this process awake
+    // between its own attempts.
     for (let left = 0; ; left -= 1) {
       const problem = await this.#readStream((event) => {
         left = REOPENINGS
@@ -163,7 +179,7 @@ export class Connection {
     })
   }
 
-  /** Returns an error of a request as one of a session. Says so if the server has ended. */
+  /** Returns an error of a request as an error of a session. Says so if the server has ended. */
   async sessionError(error: unknown): Promise<SessionError> {
     if (error instanceof SessionError) return error
     const message = error instanceof Error ? error.message : String(error)
@@ -172,7 +188,7 @@ export class Connection {
     return new SessionError(end ?? `OpenCode's server does not answer: ${message}`, { isFatal: true, cause: error })
   }
 
-  /** Ends what was started. Requests have been ended before, by the signal `closing`. */
+  /** Ends what was started. The signal `closing` has ended the requests before. */
   async close(): Promise<void> {
     await this.#server?.stop()
     this.#receiver.close()
@@ -212,7 +228,7 @@ function startServer(
   })
 }
 
-/** Takes user and password out of an address. */
+/** Takes the user and the password out of an address. */
 function placeOf(text: string): Omit<Place, "directory"> {
   const url = new URL(text)
   const { username, password } = url
@@ -225,7 +241,10 @@ function placeOf(text: string): Omit<Place, "directory"> {
   }
 }
 
-/** Waits until OpenCode has loaded the bridge: with the first request for a folder, which it answers after that. */
+/**
+ * Waits until OpenCode has loaded the bridge: sends the first request for a folder, which OpenCode answers
+ * after it has loaded the bridge.
+ */
 async function load(
   client: OpencodeClient,
   greeted: Promise<void>,
@@ -233,8 +252,9 @@ async function load(
   signal: AbortSignal,
 ): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    // A server that runs already has loaded its plugins when there was no orchestrator, or another one. It may be so busy
-    // with the end of that one's sessions that it does not load them again the first time.
+    // A server that already runs has loaded its plugins while there was no orchestrator, or another
+    // orchestrator. The server may be so busy with the end of that orchestrator's sessions that it does not
+    // load the plugins again the first time.
     if (isOld) await answered(client.instance.dispose())
     await answered(client.config.get())
     if (await Promise.race([greeted.then(() => true), sleep(GREETING_TIME, false, { signal })])) return

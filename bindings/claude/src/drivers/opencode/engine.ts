@@ -5,7 +5,7 @@ import type { HostAnswer, HostEvent, SessionContext, TakePrompt, Tool } from "ca
 import type { Engine } from "opencode-callstack/adapter"
 import { type Address, type CallName, type Calls, LIFE } from "./protocol.js"
 
-/** Writes the failure of something that nobody waits for to a log. */
+/** Logs the failure of an operation that no caller waits for. */
 export type LogFailure = (message: string) => void
 
 /** Each call has a connection of its own, which ends with it. */
@@ -15,7 +15,7 @@ const agent = new Agent({ keepAlive: false })
 export class RemoteEngine implements Engine {
   readonly #address: Address
   readonly #log: LogFailure
-  /** The sessions that have got a context: those of the orchestrator. */
+  /** The sessions that have got a context: the sessions of the orchestrator. */
   readonly sessions = new Set<string>()
 
   constructor(address: Address, log: LogFailure) {
@@ -37,7 +37,7 @@ export class RemoteEngine implements Engine {
     }
     const sent = this.#send("GET", LIFE)
     sent.on("error", end)
-    // A connection that breaks off is an error too, and Bun throws an error to which nobody listens.
+    // A connection that is cut off is an error too, and Bun throws an error that has no listener.
     sent.on("response", (answer: IncomingMessage) => answer.on("error", end).on("close", end).resume())
     sent.end()
     return () => {

@@ -1,4 +1,5 @@
-// The driver for OpenCode: frames are sessions of its server, in which a bridge connects them with the orchestrator.
+// The driver for OpenCode: frames are sessions of its server. A bridge in the server connects the sessions
+// with the orchestrator.
 
 import type { Event, OpencodeClient, PermissionRequest, SessionPromptData } from "@opencode-ai/sdk/v2"
 import type { HostEvent, SessionContext, SessionMessage } from "callstack-core"
@@ -15,15 +16,21 @@ export type { OpenCodeOptions } from "./options.js"
 
 type Body = Omit<NonNullable<SessionPromptData["body"]>, "parts">
 
-/** How often an abort is repeated, and how long a late error is waited for, in milliseconds. */
+/** How often an abort is repeated, and how long the driver waits for a late error, in milliseconds. */
 const ABORT_INTERVAL = 300
 const PROBLEM_LATENESS = 1000
-/** How long the server may take to end a turn that is interrupted, in milliseconds. Then the driver does not wait any more. */
+/**
+ * How long the server may take to end a turn that is interrupted, in milliseconds. After that time the driver
+ * does not wait any more.
+ */
 const INTERRUPT_TIME = 10_000
-/** How long the messages of such a session are waited for, in milliseconds. */
+/** How long the driver waits for the messages of such a session, in milliseconds. */
 const GIVEN_UP_TIME = 2000
 
-/** Runs frames as sessions of an OpenCode server. The package @opencode-ai/sdk must be installed beside this one. */
+/**
+ * Runs frames as sessions of an OpenCode server. The package @opencode-ai/sdk must be installed together with
+ * this package.
+ */
 export class OpenCodeDriver implements SessionDriver {
   readonly toolPrefix = ""
   readonly defaultTools = READ_AND_WRITE
@@ -31,16 +38,19 @@ export class OpenCodeDriver implements SessionDriver {
   #connection: Connection | undefined
   #opening: Promise<void> | undefined
   readonly #closing = new AbortController()
-  /** Why no session can go on. */
+  /** Why no session can continue. */
   #failure: SessionError | undefined
-  /** The sessions of the orchestrator, and of subagents in them. A server that runs already has others too. */
+  /**
+   * The sessions of the orchestrator, and of subagents in them. A server that already ran has other sessions
+   * too.
+   */
   readonly #sessions = new Set<string>()
   /** Sessions that are being created. */
   readonly #starting = new Set<Promise<string>>()
   readonly #turns = new Map<string, Turn>()
   /** Sessions whose last turn was given up: the server may still be busy with it. */
   readonly #givenUp = new Set<string>()
-  /** What sessions have cost, in US dollars, as the orchestrator was told. */
+  /** What sessions have cost, in US dollars, as reported to the orchestrator. */
   readonly #costs = new Map<string, number>()
 
   constructor(options: OpenCodeOptions = {}) {
@@ -117,7 +127,8 @@ export class OpenCodeDriver implements SessionDriver {
     if (turn === undefined) return
     turn.failure ??= new SessionError("the session was stopped")
     turn.giveUpAfter(INTERRUPT_TIME)
-    // A prompt that is just beginning is not aborted the first time. The turn ends also if the server cannot be reached.
+    // If a prompt is just beginning, the first abort has no effect on it. The turn also ends if the server
+    // cannot be reached.
     while (this.#turns.get(sessionID) === turn && !turn.hasSeen(ANSWERED)) {
       await turn.whileHeld(this.#abort(sessionID)).catch(() => undefined)
       await turn.seen([ANSWERED], ABORT_INTERVAL)
@@ -126,7 +137,7 @@ export class OpenCodeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     if (!this.isOwn(sessionID)) return []
-    // A server that has not ended a turn does perhaps not answer at all.
+    // A server that has not ended a turn may not answer at all.
     const limits = this.#givenUp.has(sessionID) ? { signal: AbortSignal.timeout(GIVEN_UP_TIME) } : {}
     const { data = [] } = await this.#ready().client.session.messages({ sessionID }, limits)
     return entriesOf(data).map(sessionMessage)
@@ -166,7 +177,7 @@ export class OpenCodeDriver implements SessionDriver {
     this.#connection = undefined
   }
 
-  /** Ends all turns, because no session can go on. */
+  /** Ends all turns, because no session can continue. */
   #fail(error: SessionError): void {
     this.#failure = error
     for (const [sessionID, turn] of this.#turns) {
@@ -218,7 +229,7 @@ export class OpenCodeDriver implements SessionDriver {
       return parts as Entry["parts"]
     } catch (error) {
       if (!(error instanceof RequestError) || error.isConnection) throw error
-      // The answer only says that something is wrong; an event says what.
+      // The answer says only that there is a problem. An event says which problem it is.
       await turn.seen([PROBLEM], PROBLEM_LATENESS)
       throw turn.problem === undefined ? error : failureOf(turn.problem)
     }
@@ -244,7 +255,10 @@ export class OpenCodeDriver implements SessionDriver {
     return costUsd
   }
 
-  /** Returns the context for a request that is being prepared; undefined if the session has none, or its turn is ended. */
+  /**
+   * Returns the context for a request that is being prepared; undefined if the session has no context, or if
+   * its turn is ended.
+   */
   async #context(sessionID: string): Promise<SessionContext | undefined> {
     if (!this.#sessions.has(sessionID)) return undefined
     const { owner } = this.#ready()
@@ -257,10 +271,10 @@ export class OpenCodeDriver implements SessionDriver {
     return owner.context(sessionID)
   }
 
-  /** Whether a turn ends before its next request: its frame has ended, or has reached a limit. */
+  /** Whether a turn ends before its next request because its frame has ended, or has reached a limit. */
   async #isAtEnd(sessionID: string, turn: Turn, owner: SessionOwner): Promise<boolean> {
     turn.requests += 1
-    // What the model would still say after a pop, nobody hears.
+    // The words of the model after a pop are not used.
     turn.isOver = !owner.isWorking(sessionID)
     const { frame, maxTurns, maxBudgetUsd } = turn.limits ?? owner.limits(sessionID)
     if (maxTurns !== undefined && turn.requests > maxTurns) {
@@ -290,7 +304,7 @@ export class OpenCodeDriver implements SessionDriver {
     const isRequest = requestOf(event) !== undefined
     await Promise.all([
       report && owner.report(report, (text) => prompts.push(text)),
-      // OpenCode has added the cost of a request before it tells of its end.
+      // OpenCode adds the cost of a request before it reports the end of the request.
       isRequest && this.#cost(event.sessionID).catch(() => undefined),
     ])
     if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
@@ -304,7 +318,7 @@ export class OpenCodeDriver implements SessionDriver {
   async #concerns(event: Extract<HostEvent, { sessionID: string }>): Promise<boolean> {
     if (event.kind !== "sessionCreated") return this.#sessions.has(event.sessionID)
     await Promise.allSettled(this.#starting)
-    // The engine knows the sessions that were started for it, and learns of those of subagents.
+    // The engine knows the sessions that were started for it. The sessions of subagents are reported to it.
     const isSubagent =
       !this.#sessions.has(event.sessionID) && event.parentID !== undefined && this.#sessions.has(event.parentID)
     if (isSubagent) this.#sessions.add(event.sessionID)
@@ -324,7 +338,7 @@ export class OpenCodeDriver implements SessionDriver {
   }
 }
 
-/** Refuses what a session asks a person for: nobody would answer. */
+/** Refuses what a session asks a person for, because no person would answer. */
 async function refuse(client: OpencodeClient, { id: requestID, permission }: PermissionRequest): Promise<void> {
   const message = `Nobody can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
   await client.permission.reply({ requestID, reply: "reject", message })
@@ -340,17 +354,17 @@ function entriesOf(messages: readonly unknown[]): Entry[] {
 /** Returns an event as the engine needs it; undefined if the engine must not know it. */
 function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
   if (event.kind !== "message") return event
-  // The question for a summary is no task, and its answer no step of the work.
+  // The question for a summary is not a task, and its answer is not a step of the work.
   if (turn.purpose === "summary") return event.role === "user" ? undefined : modelRequested(event)
   // A request that was not sent has left an empty message.
   if (turn.isCut && event.request?.failed === true) return undefined
   return event
 }
 
-/** Returns an error of OpenCode as one of a session. */
+/** Returns an error of OpenCode as an error of a session. */
 function failureOf(error: unknown): SessionError {
   const { name, data } = error as { name?: string; data?: { statusCode?: number } }
-  // With 403 a provider can refuse a model or a region, which concerns this session alone.
+  // A provider can use 403 to refuse a model or a region, which concerns only this session.
   const isRefused = name === "ProviderAuthError" || data?.statusCode === 401
   const message = isRefused
     ? `the provider refuses the key: ${messageOf(error)}; set a valid one, or log in with \`opencode auth login\``
@@ -358,7 +372,7 @@ function failureOf(error: unknown): SessionError {
   return new SessionError(message, { isFatal: isRefused, cause: error })
 }
 
-/** Takes apart OpenCode's name of a model. @throws Error if it has another form. */
+/** Splits OpenCode's name of a model into its parts. @throws Error if it has another form. */
 function modelOf(name: string): { providerID: string; modelID: string } {
   const [, providerID = "", modelID = ""] = /^([^/]+)\/(.+)$/.exec(name) ?? []
   if (modelID === "")

@@ -1,5 +1,6 @@
-// What the bridge in OpenCode's server and the driver say to each other: JSON over HTTP, on this machine. Each call is a POST
-// of its name. A GET of `life` has no end before the driver's: so the bridge learns at once when the orchestrator has ended.
+// The protocol between the bridge in OpenCode's server and the driver: JSON over HTTP, on this machine. Each
+// call is a POST with the name of the call as path. A GET of `life` stays open until the driver ends, so that
+// the bridge learns at once when the orchestrator has ended.
 
 import type { HostAnswer, HostEvent, SessionContext, Tool } from "callstack-core"
 
@@ -11,13 +12,13 @@ export const VARIABLES = {
   isOwned: "CALLSTACK_FLAME_OWNS_SERVER",
 } as const
 
-/** Where the bridge finds the driver, and what proves that it may speak with it. */
+/** The address of the driver, and the secret that proves that the bridge may call it. */
 export interface Address {
   url: string
   token: string
 }
 
-/** The calls of the bridge: what it asks, and what it is answered. */
+/** The calls of the bridge: their arguments and their answers. */
 export interface Calls {
   /** The bridge has been loaded for a folder. */
   hello: { asks: { directory: string }; gets: { tools: readonly Tool[] } }
@@ -25,7 +26,7 @@ export interface Calls {
   report: { asks: { event: HostEvent }; gets: { prompts: readonly string[] } }
   /** A request to the model is being prepared. */
   context: { asks: { sessionID: string }; gets: { context: SessionContext | null } }
-  /** The model calls a tool of the stack. The call is over when its connection is. */
+  /** The model calls a tool of the stack. The call ends when its connection ends. */
   tool: { asks: { sessionID: string; name: string; args: object }; gets: HostAnswer }
 }
 

@@ -1,11 +1,13 @@
-// The driver's side of the bridge: a server on loopback that answers its calls.
+// The driver's side of the bridge: a server on loopback that answers the calls of the bridge.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { type Address, type CallName, type Calls, LIFE } from "./protocol.js"
 
-/** Answers the calls of the bridge. `signal` is aborted when the bridge does not wait for the answer any more. */
+/**
+ * Answers the calls of the bridge. `signal` is aborted when the bridge does not wait for the answer any more.
+ */
 export type Handlers = {
   [Name in CallName]: (asks: Calls[Name]["asks"], signal: AbortSignal) => Promise<Calls[Name]["gets"]>
 }
@@ -33,7 +35,7 @@ export class Receiver {
     this.address = address
   }
 
-  /** Listens on a port of loopback. 0: a free one. Default of `token`: a random one. */
+  /** Listens on a port of loopback. 0: a free port. Default of `token`: a random token. */
   static async listen(handlers: Handlers, port = 0, token = newToken()): Promise<Receiver> {
     const server = createServer((request, response) => void serve(request, response, handlers, token))
     await new Promise<void>((resolve, reject) => {

@@ -9,7 +9,7 @@ const END_TIME = 5000
 /** How much of its output is kept, in characters. */
 const KEPT = 4000
 
-/** What a server is started with. */
+/** The data that is needed to start a server. */
 export interface ServerOptions {
   program: string
   directory: string
@@ -37,7 +37,8 @@ export class OpenCodeServer {
   static async start({ program, directory, env, signal }: ServerOptions): Promise<OpenCodeServer> {
     signal?.throwIfAborted()
     const words = ["serve", "--hostname", "127.0.0.1", "--port", "0"]
-    // In a group of its own: what a person types to stop the orchestrator must not stop the server before its sessions.
+    // The server is in a process group of its own: the keys that a person presses to stop the orchestrator
+    // must not stop the server before its sessions.
     const process_ = spawn(program, words, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"], detached: true })
     let output = ""
     const listening = new Promise<string>((resolve) => {
@@ -72,12 +73,15 @@ export class OpenCodeServer {
     throw new Error(started)
   }
 
-  /** Says how it has ended; undefined if it runs. A process whose connections are gone gets a moment to end. */
+  /**
+   * Says how the server has ended; undefined if it runs. If its connections are gone, the process gets a
+   * moment to end.
+   */
   end(): Promise<string | undefined> {
     return Promise.race([this.#ended, sleep(1000, undefined, { ref: false })])
   }
 
-  /** Ends it, and waits for that. */
+  /** Ends the server, and waits for its end. */
   async stop(): Promise<void> {
     process.off("exit", this.#kill)
     const force = setTimeout(this.#kill, END_TIME)
@@ -87,7 +91,7 @@ export class OpenCodeServer {
   }
 }
 
-/** Returns the last line of an output, for the end of a sentence; empty if there is none. */
+/** Returns the last line of an output, for the end of a sentence; empty if there is no line. */
 function lastLine(output: string): string {
   const line = output.trim().split("\n").at(-1) ?? ""
   return line === "" ? "" : `: ${line}`

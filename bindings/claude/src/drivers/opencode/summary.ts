@@ -1,9 +1,10 @@
-// The summary of a frame's work that its session is asked for, as text: OpenCode's models answer without a schema.
+// The summary of a frame's work, as text. Its session is asked for it. OpenCode's models answer without a
+// schema.
 
 import type { Summary } from "../../driver.js"
 import { askSession, SUMMARY_SCHEMA, type SummaryFields, summaryOf } from "../summary.js"
 
-/** Returns the prompt. `more` is what the engine adds. */
+/** Returns the prompt. `more` is the text that the engine adds. */
 export function askForText(more: string): string {
   const fields = JSON.stringify(SUMMARY_SCHEMA.properties)
   return `${askSession(more)}\n\nYou have no tools now. Answer with one JSON object that has these properties, and with nothing else: ${fields}`

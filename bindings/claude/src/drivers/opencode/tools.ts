@@ -1,4 +1,4 @@
-// Which of the server's tools a prompt may use. OpenCode is told which ones it may not use.
+// Which of the server's tools a prompt may use. OpenCode is told which tools the prompt may not use.
 
 import type { OpencodeClient, PermissionRule } from "@opencode-ai/sdk/v2"
 import { answered } from "./client.js"
@@ -12,8 +12,9 @@ const WRITERS = ["write", "edit", "apply_patch"]
 const INVALID = "invalid"
 
 /**
- * Returns which tools are switched off and on in a prompt. `allowed` are the names of tools, those of the stack too. A tool that is
- * off is refused by OpenCode, to subagents too. A tool that is neither off nor on has the permission of the configuration.
+ * Returns which tools are switched off and on in a prompt. `allowed` are the names of tools, including those
+ * of the stack. OpenCode refuses a tool that is off, also to subagents. A tool that is neither off nor on has
+ * the permission of the configuration.
  */
 export async function toolSwitches(
   client: OpencodeClient,
@@ -25,7 +26,7 @@ export async function toolSwitches(
   const isAllowed = (name: string) => allowed.includes(name) || (mayWrite && WRITERS.includes(name)) || name === INVALID
   const off = names.filter((name) => !isAllowed(name))
   const prefixes = Object.keys(servers).map((server) => `${server.replace(/[^a-zA-Z0-9_-]/g, "_")}_`)
-  // The tools of other servers have no list: all are off, but those that are named.
+  // There is no list of the tools of other servers: all of them are off, except for those that are named.
   const named = allowed.filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
   const on = named.length === 0 ? [] : await permitted(client, named, agent)
   return Object.fromEntries([
@@ -36,12 +37,12 @@ export async function toolSwitches(
 }
 
 /**
- * Returns the tools that an agent may use without a question. One that is switched on would be allowed whatever the configuration
- * says of it, and nobody could answer a question.
+ * Returns the tools that an agent may use without a question. A tool that is switched on would be allowed
+ * even if the configuration does not allow it, and no person could answer a question.
  */
 async function permitted(client: OpencodeClient, names: readonly string[], agent?: string): Promise<string[]> {
   const agents = await answered(client.app.agents())
-  // The first one is the default.
+  // The first agent is the default.
   const { permission: rules = [] } = agents.find(({ name }) => name === agent) ?? agents[0] ?? {}
   const actionOf = (tool: string) => rules.findLast((rule) => concerns(rule, tool))?.action
   return names.filter((name) => actionOf(name) === "allow")

@@ -1,4 +1,4 @@
-// A turn of a session: what is known of it while it runs, and the news in OpenCode's events.
+// A turn of a session: the data about it while it runs, and the news in OpenCode's events.
 
 import type { Event, Part } from "@opencode-ai/sdk/v2"
 import { SessionError, type SessionLimits, type SessionNews } from "../../driver.js"
@@ -6,13 +6,13 @@ import { SessionError, type SessionLimits, type SessionNews } from "../../driver
 /** What a turn is for. */
 export type Purpose = "work" | "summary" | "compaction"
 
-/** How long events may come later than what they are about, in milliseconds. */
+/** How much later events may arrive than what they report, in milliseconds. */
 const LATENESS = 5000
 
 /** A turn that a session has now. */
 export class Turn {
   readonly purpose: Purpose
-  /** The requests to the model so far, the one that is being prepared among them. */
+  /** The number of requests to the model so far, including the request that is being prepared. */
   requests = 0
   /** What it may do and spend; undefined: not known yet. */
   limits: SessionLimits | undefined
@@ -20,18 +20,18 @@ export class Turn {
   costBefore = 0
   /** Why the driver has ended it. */
   failure: SessionError | undefined
-  /** True if its frame has ended, so that the model need not say more. */
+  /** True if the frame of the turn has ended, so that the model need not say more. */
   isOver = false
   /** True if the driver has ended it while a request was being prepared, which is not sent. */
   isCut = false
-  /** The error of the session of which OpenCode has told. */
+  /** The error of the session that OpenCode has reported. */
   problem: unknown
   /** Aborted when the turn is given up, because the server does not end it. */
   readonly #givenUp = new AbortController()
   #giveUpTimer: NodeJS.Timeout | undefined
-  /** What has been seen. */
+  /** The marks that have been seen. */
   readonly #seen = new Set<string>()
-  /** Those who wait until something has been seen. */
+  /** The functions that wait until a mark has been seen. */
   readonly #waiting = new Set<() => void>()
   readonly #textParts = new Set<string>()
   readonly #calls = new Set<string>()
@@ -45,7 +45,7 @@ export class Turn {
     return this.#givenUp.signal
   }
 
-  /** Gives the turn up after so many milliseconds, unless it ends before. */
+  /** Gives the turn up after this number of milliseconds, unless it ends before. */
   giveUpAfter(milliseconds: number): void {
     this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(), milliseconds)
   }
@@ -99,7 +99,7 @@ export class Turn {
     })
   }
 
-  /** Notes what an event says about the turn. Returns the news in it; undefined if there are none. */
+  /** Notes what an event says about the turn. Returns the news in the event; undefined if there is none. */
   take(event: Event): SessionNews | undefined {
     switch (event.type) {
       case "message.updated": {
@@ -145,10 +145,10 @@ export class Turn {
 export const ANSWERED = "answered"
 /** The conversation has been compacted, and the engine knows it. */
 export const COMPACTED = "compacted"
-/** OpenCode has told of an error of the session. */
+/** OpenCode has reported an error of the session. */
 export const PROBLEM = "problem"
 
-/** An event has told that a message is complete. */
+/** An event has reported that a message is complete. */
 export function told(messageID: string): string {
   return `told ${messageID}`
 }
