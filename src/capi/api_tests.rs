@@ -49,8 +49,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The schemas of all records, by name. `takes`: those that functions take; `gives`: those that functions return.
-fn records() -> Map<String, Value> {
+/// The schemas of all records by name, and the names of those that functions take.
+fn records() -> (Map<String, Value>, BTreeSet<String>) {
     fn add<T: JsonSchema>(generator: &mut SchemaGenerator) {
         generator.subschema_for::<T>();
     }
@@ -66,13 +66,15 @@ fn records() -> Map<String, Value> {
     all!(given; StackInfo<'_>, HistoryCompaction, PrunedLogs, Popped, Retried, Reopened, Undone, Invalidated, Imported, Hold, Standing,
         Finished, WorkLeft, Resumption, Allowance, Overspent, HandledFrame, FrameUsage, StackState, ContextReport<'_>, FoldReport,
         VisibleChunk<'_>, Next, RunStatus, Effect, Tool, Answer, LogPage, Event, Handle);
-    let mut records = taken.take_definitions(true);
-    // What functions take and return is described as they return it: then more keys are required.
-    records.extend(given.take_definitions(true));
+    let taken = taken.take_definitions(true);
+    let names = taken.keys().cloned().collect();
+    let mut records = given.take_definitions(true);
+    // What functions take and return is described as they take it: then more keys are optional.
+    records.extend(taken);
     for schema in records.values_mut() {
         plain_texts(schema);
     }
-    records
+    (records, names)
 }
 
 /// Replaces the Rust documentation in a schema by texts for all languages.
@@ -308,7 +310,7 @@ fn errors() -> Vec<Value> {
 }
 
 fn api() -> String {
-    let records = records();
+    let (records, taken) = records();
     let api = json!({
         "library": "callstack",
         "version": env!("CARGO_PKG_VERSION"),
@@ -316,6 +318,7 @@ fn api() -> String {
         "functions": functions(&records),
         "errors": errors(),
         "records": records,
+        "taken": taken,
     });
     serde_json::to_string_pretty(&api).expect("the keys are strings") + "\n"
 }

@@ -13,6 +13,8 @@ pub struct Api {
     pub errors: Vec<ErrorKind>,
     /// The JSON Schemas of the records.
     pub records: BTreeMap<String, Value>,
+    /// The records that functions take, with those within them. The optional keys of the others are absent, never null.
+    pub taken: BTreeSet<String>,
 }
 
 /// A function, without its prefix `callstack_`.
@@ -102,35 +104,6 @@ impl Function {
     pub fn only_carries(&self) -> bool {
         let is_plain = self.outputs.iter().all(|output| !matches!(output.kind.as_str(), "Stack" | "Context"));
         matches!(self.stack, StackUse::Command | StackUse::Query) && is_plain && self.outputs.len() <= 1
-    }
-}
-
-impl Api {
-    /// The records that functions return, with those within them. Their optional keys are absent, never null.
-    pub fn given(&self) -> BTreeSet<String> {
-        let outputs = self.functions.iter().flat_map(|function| &function.outputs);
-        let mut open: Vec<String> = outputs.map(|output| output.kind.trim_end_matches("[]").to_owned()).collect();
-        let mut given = BTreeSet::new();
-        while let Some(name) = open.pop() {
-            // `callstack_settings` returns what other functions take.
-            let Some(schema) = self.records.get(&name).filter(|_| name != "Settings") else { continue };
-            if given.insert(name) {
-                references(schema, &mut open);
-            }
-        }
-        given
-    }
-}
-
-/// Adds the names of the records in a schema.
-fn references(schema: &Value, names: &mut Vec<String>) {
-    match schema {
-        Value::Object(object) => {
-            names.extend(object.get("$ref").and_then(Value::as_str).map(record_of));
-            object.values().for_each(|value| references(value, names));
-        }
-        Value::Array(values) => values.iter().for_each(|value| references(value, names)),
-        _ => {}
     }
 }
 

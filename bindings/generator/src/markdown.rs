@@ -173,7 +173,12 @@ fn variants(text: &mut String, choices: &[Choice]) {
                 (fields.unwrap_or_default(), record.map_or(String::new(), |name| format!(" and the keys of {name}")))
             }
             shape => {
-                let _ = writeln!(text, "- {}{}", short(shape), if meaning.is_empty() { meaning } else { format!(": {meaning}") });
+                let _ = writeln!(
+                    text,
+                    "- {}{}",
+                    short(shape),
+                    if meaning.is_empty() { meaning } else { format!(": {meaning}") }
+                );
                 continue;
             }
         };
@@ -184,7 +189,8 @@ fn variants(text: &mut String, choices: &[Choice]) {
         let _ = write!(text, "- {}{more}: {meaning}\n", named.unwrap_or_else(|| "an object".to_owned()));
         for field in fields.iter().filter(|field| !matches!(field.shape, Shape::Constant(_))) {
             let mark = if field.is_required { "" } else { "?" };
-            let _ = writeln!(text, "  - `{}`{mark} ({}): {}", field.name, short(&field.shape), NAMES.apply(&field.meaning));
+            let _ =
+                writeln!(text, "  - `{}`{mark} ({}): {}", field.name, short(&field.shape), NAMES.apply(&field.meaning));
         }
     }
     text.push('\n');
@@ -207,9 +213,7 @@ fn short(shape: &Shape) -> String {
             let fields = fields.iter().map(|field| format!("`{}`: {}", field.name, short(&field.shape)));
             format!("object with {}", fields.collect::<Vec<_>>().join(", "))
         }
-        Shape::Either(choices) => {
-            choices.iter().map(|choice| short(&choice.shape)).collect::<Vec<_>>().join(", ")
-        }
+        Shape::Either(choices) => choices.iter().map(|choice| short(&choice.shape)).collect::<Vec<_>>().join(", "),
         Shape::Both(parts) => parts.iter().map(short).collect::<Vec<_>>().join(" with "),
     }
 }

@@ -16,7 +16,6 @@ const NAMES: Names = Names { function: |name| name.to_owned(), error: class_name
 
 /// `types.py`: the records.
 pub fn types(api: &Api) -> String {
-    let given = api.given();
     let mut text = format!(
         "\"\"\"The records of the API.\n\nRecords are dictionaries. Their keys have the same names as in the documented files, in C and in \
          JavaScript. A frame or a\nstate that was imported from a file can have more keys than declared; the stack keeps them.\n\n\
@@ -27,7 +26,7 @@ pub fn types(api: &Api) -> String {
     // Classes first: the names of types are values, which must exist before they are used.
     let mut aliases = String::new();
     for (name, schema) in &api.records {
-        let mut writer = Types { is_given: given.contains(name), owner: name, classes: String::new() };
+        let mut writer = Types { is_given: !api.taken.contains(name), owner: name, classes: String::new() };
         let meaning = crate::shape::meaning_of(schema);
         match Shape::of(schema) {
             Shape::Object(fields) => {
@@ -364,7 +363,16 @@ pub fn errors(api: &Api) -> String {
          error.code = code\n    return error\n\n\n__all__ = [\n",
     );
     let mut names: Vec<String> = api.errors.iter().map(|error| class_name(&error.code)).collect();
-    let by_hand = ["CallstackError", "ClosedError", "ForkedError", "LibraryError", "PassingError", "RefusedError", "StorageError", "UsageError"];
+    let by_hand = [
+        "CallstackError",
+        "ClosedError",
+        "ForkedError",
+        "LibraryError",
+        "PassingError",
+        "RefusedError",
+        "StorageError",
+        "UsageError",
+    ];
     names.extend(by_hand.map(str::to_owned));
     names.push("error_of".to_owned());
     names.sort();

@@ -11,15 +11,16 @@ use crate::text::{Names, sentence, wrapped};
 
 const HEADING: &str = "Generated from api.json: `make api` renews it. Do not edit it.\n";
 
-const NAMES: Names =
-    Names { function: |name| format!("{{@link Stack.{}}}", name.to_lower_camel_case()), error: |code| format!("`{code}`") };
+const NAMES: Names = Names {
+    function: |name| format!("{{@link Stack.{}}}", name.to_lower_camel_case()),
+    error: |code| format!("`{code}`"),
+};
 
 /// `types.ts`: the records.
 pub fn types(api: &Api) -> String {
-    let given = api.given();
     let mut text = format!("// The records of the API, with the keys of the documented files.\n//\n// {HEADING}");
     for (name, schema) in &api.records {
-        let writer = Types { is_given: given.contains(name) };
+        let writer = Types { is_given: !api.taken.contains(name) };
         let meaning = crate::shape::meaning_of(schema);
         text.push('\n');
         match Shape::of(schema) {
@@ -224,7 +225,9 @@ fn answered(output: Option<&Output>, arguments: &str) -> (String, String) {
         ("flag", _) => ("boolean".to_owned(), format!("return this.flag({arguments})")),
         ("time", _) => ("number | undefined".to_owned(), format!("return this.time({arguments})")),
         (kind, "") if output.is_text() => (kind.to_owned(), format!("return this.text({arguments})")),
-        (kind, _) if output.is_text() => (format!("{kind} | undefined"), format!("return this.text({arguments}) || undefined")),
+        (kind, _) if output.is_text() => {
+            (format!("{kind} | undefined"), format!("return this.text({arguments}) || undefined"))
+        }
         (kind, "") => (kind.to_owned(), format!("return this.record<{kind}>({arguments})")),
         (kind, _) => {
             (format!("{kind} | undefined"), format!("return this.record<{kind} | null>({arguments}) ?? undefined"))
@@ -257,7 +260,9 @@ pub fn signatures(api: &Api) -> String {
 
 /// `errors.ts`: the codes of errors, and their details.
 pub fn errors(api: &Api) -> String {
-    let mut text = format!("// The errors of the library.\n//\n// {HEADING}\n/**\n * The code of an error of the library.\n *\n");
+    let mut text = format!(
+        "// The errors of the library.\n//\n// {HEADING}\nimport type {{ Handle }} from \"./types.js\"\n\n/**\n * The code of an error of the library.\n *\n"
+    );
     for error in &api.errors {
         let meaning = NAMES.apply(&error.meaning);
         text.extend(wrapped(&format!("- `{}`: {meaning}", error.code), " * ").into_iter().map(|line| line + "\n"));
@@ -266,9 +271,12 @@ pub fn errors(api: &Api) -> String {
     for error in &api.errors {
         let _ = writeln!(text, "  | \"{}\"", error.code);
     }
-    text.push_str("\n/** The values in the message of an error. Which ones there are depends on its code. */\nexport interface \
-                   NativeErrorDetails {\n");
-    let mut keys: std::collections::BTreeMap<&str, (Vec<(String, String)>, BTreeSet<String>)> = std::collections::BTreeMap::new();
+    text.push_str(
+        "\n/** The values in the message of an error. Which ones there are depends on its code. */\nexport interface \
+                   NativeErrorDetails {\n",
+    );
+    let mut keys: std::collections::BTreeMap<&str, (Vec<(String, String)>, BTreeSet<String>)> =
+        std::collections::BTreeMap::new();
     let writer = Types { is_given: true };
     for error in &api.errors {
         for (key, schema) in error.details.iter().flatten() {
@@ -289,7 +297,8 @@ pub fn errors(api: &Api) -> String {
         let lines = said.into_iter().map(|(meaning, codes)| format!("`{}`: {meaning}", codes.join("`, `")));
         comment(&mut text, &lines.collect::<Vec<_>>().join("\n\n"), "  ");
         let kinds: BTreeSet<&str> = kinds.iter().flat_map(|kind| kind.split(" | ")).collect();
-        let kinds = kinds.into_iter().filter(|kind| *kind != "Handle" && *kind != "FrameStatus" && *kind != "BudgetUnit");
+        let kinds =
+            kinds.into_iter().filter(|kind| *kind != "Handle" && *kind != "FrameStatus" && *kind != "BudgetUnit");
         let mut kinds: Vec<&str> = kinds.collect();
         if kinds.is_empty() || (kinds == ["null"]) {
             kinds.insert(0, "string");

@@ -2,7 +2,8 @@
 // and polls the engine when something is due. What a host has to do itself is in `HostActions`.
 
 import type { Stack } from "./stack.js"
-import type { Effect, Handle, HostEvent, HostSettings, Context, SessionMessage } from "./generated/types.js"
+import type { Context } from "./context.js"
+import type { Effect, Handle, HostEvent, HostSettings, SessionMessage } from "./generated/types.js"
 
 /** The level of a line in a host's log. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
@@ -132,7 +133,7 @@ export class Host {
    */
   async tool(sessionID: string, name: string, args: object | string, signal?: CancelSignal): Promise<HostAnswer> {
     try {
-      const { call, effects, isError, text = "", title, ended } = this.stack.tool(sessionID, name, args)
+      const { call, effects, isError, text = "", title, ended } = this.stack.tool(sessionID, { name, arguments: args })
       const answer = call === undefined ? { text, title, ended } : this.#answer(call, signal)
       await this.#perform(effects)
       return { ...(await answer), isError }

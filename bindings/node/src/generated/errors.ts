@@ -2,6 +2,8 @@
 //
 // Generated from api.json: `make api` renews it. Do not edit it.
 
+import type { Handle } from "./types.js"
+
 /**
  * The code of an error of the library.
  *

@@ -41,14 +41,14 @@ export interface Allowance {
 /**
  * The level of autonomy.
  *
- * `"manual"`: Assessments only answer the tools; nothing is suggested.
+ * `"manual"`: Assessments only answer the tools. No suggestions are made.
  *
  * `"suggest"`: Recommendations are suggested to the agent.
  *
  * `"auto"`: Recommendations are suggested and partly carried out: a recommended pop when the session is next
- * idle, and a recommended push when the tool `stack_should_push` got a `potentialGoal`. What the host has
- * seen speaks for the end of a frame: the files that its criteria name are among its artifacts, its parts are
- * done, its tools have succeeded.
+ * idle, and a recommended push when the tool `stack_should_push` got a `potentialGoal`. These observations of
+ * the host suggest that a frame can end: the files that its criteria name are among its artifacts, its parts
+ * are done, its tools have succeeded.
  */
 export type AutonomyLevel = "manual" | "suggest" | "auto"
 
@@ -162,9 +162,9 @@ export interface CacheStatistics {
  * `"session"`: In a session of its own: the child begins with an empty conversation and a context, and its
  * caller waits.
  *
- * `"conversation"`: In the conversation of the caller, which goes on in the frame until it pops it. For hosts
- * that [fold](crate::fold) conversations. Frames in the background, and those that one message of the model
- * begins beside another one, still have sessions of their own.
+ * `"conversation"`: In the conversation of the caller, which continues in the frame until it pops it. For
+ * hosts that [fold](crate::fold) conversations. Frames in the background still have sessions of their own. So
+ * do the frames that one message of the model begins in addition to another frame.
  */
 export type CallPlace = "session" | "conversation"
 
@@ -173,14 +173,14 @@ export interface CallSettings {
   /** Where the work of a call is done. Default: in a session of its own. */
   in?: CallPlace | undefined
   /**
-   * How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a day:
-   * then they count as interrupted, and others can resume them. At an event, a tool call or a poll it renews
-   * that, when half of it is over. Default 20,000.
+   * How long a host holds the frames of its calls after its last sign of activity, in milliseconds, at most a
+   * day. After that time the frames count as interrupted, and other hosts can resume them. At an event, a
+   * tool call or a poll, the host renews the lease when half of it is over. Default 20,000.
    */
   lease?: number | undefined
   /**
-   * What each root that the host begins may do and spend, where the root has no limits of its own. Default:
-   * no limits.
+   * What each root that the host begins may do and spend, if the root has no limits of its own. Default: no
+   * limits.
    */
   limits?: FrameLimits | undefined
   /**
@@ -426,16 +426,16 @@ export type Effect =
   /** Return the answer of a tool call that was waiting for a call. */
   | {
     kind: "answer"
-    /** The call, as it was returned by the tool. */
+    /** The call, as the tool returned it. */
     call: number
     /**
-     * The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
+     * The frames that the call has popped, or for whose ends it has waited. The answer says how they have
      * ended, or what they wait for.
      */
     ended: Handle[]
     /** The answer. */
     text: string
-    /** One line for people: what the call was about, and what became of that. */
+    /** One line for people that says what the call was about and how it ended. */
     title: string
   }
   /**
@@ -812,28 +812,28 @@ export interface FrameBefore {
  */
 export interface FrameEdit {
   /** The person or agent that does the work from now on; null: any person or agent. */
-  assignee?: string
+  assignee?: string | null | undefined
   /** The sibling before which the frame moves; null makes it the last one. */
-  before?: FrameRef
+  before?: FrameRef | null | undefined
   /** All frames whose results the frame needs. They replace the present ones. */
-  dependsOn?: FrameRef[]
+  dependsOn?: readonly FrameRef[] | undefined
   /** The new labels. They replace the present ones (`Frame::labels`). */
-  labels?: string[]
+  labels?: readonly string[] | undefined
   /**
    * The new parent; null makes the frame a root. The frames below the frame move with it. The frame becomes
    * the last child unless `FrameEdit::before` says otherwise.
    */
-  parent?: FrameRef
+  parent?: FrameRef | null | undefined
   /** The new priority; null: the priority of the frame above. */
-  priority?: Priority
+  priority?: Priority | null | undefined
   /** The new success criteria. */
-  successCriteria?: string
+  successCriteria?: string | undefined
   /** The new compacted success criteria. */
-  successCriteriaCompacted?: string
+  successCriteriaCompacted?: string | undefined
   /** The new full instruction (`Frame::task`). */
-  task?: string
+  task?: string | undefined
   /** The new title. It must not be blank. */
-  title?: string
+  title?: string | undefined
 }
 
 /**
@@ -843,18 +843,18 @@ export interface FrameEdit {
  */
 export interface FrameLimits {
   /** The cost that is allowed, in millionths of a US dollar. */
-  maxCostMicroUsd?: number
+  maxCostMicroUsd?: number | undefined
   /** Tokens of all requests, of prompts and answers together. */
-  maxTokens?: number
+  maxTokens?: number | undefined
   /** Turns of the model in one prompt of the session. */
-  maxTurns?: number
+  maxTurns?: number | undefined
   /** The host's name of the model of the frame. */
-  model?: string
+  model?: string | undefined
   /**
    * The host's names of the tools in addition to those of the stack: at most the tools of the frames above.
    * The name of a server, `mcp__shop`, stands for all tools of this server, `mcp__shop__…`.
    */
-  tools?: string[]
+  tools?: readonly string[] | undefined
 }
 
 /** Selects frames. */
@@ -1075,8 +1075,9 @@ export type Handle = string
  * 75 % 65, 100 % 80. Add 10 for changed files in 3 or 4 folders, and 20 for 5 or more folders (also without a
  * goal).
  *
- * Only the agent knows its next goal: what a host reports scores at most 20 here. It reaches a usual
- * threshold in the answer to `stack_should_push` with a `potentialGoal` (`PushSignals::potential_goal`).
+ * Only the agent knows its next goal: the observations of a host score at most 20 here. The score reaches a
+ * usual threshold in the answer to `stack_should_push` with a `potentialGoal`
+ * (`PushSignals::potential_goal`).
  *
  * `"complexity"`: Push: the frame has grown to more than one task.
  *
@@ -1093,8 +1094,9 @@ export type Handle = string
  * proportion to the share of the criteria's words that occur in the signals, and in the newest 100 artifacts
  * and decisions.
  *
- * Only the agent knows what has succeeded: what a host reports scores at most 25 here. It reaches a usual
- * threshold in the answer to `stack_should_pop` with `successSignals` (`PopSignals::success_signals`).
+ * Only the agent knows what has succeeded: the observations of a host score at most 25 here. The score
+ * reaches a usual threshold in the answer to `stack_should_pop` with `successSignals`
+ * (`PopSignals::success_signals`).
  *
  * `"stagnation"`: Pop: the last turns made no progress.
  *
@@ -1266,24 +1268,24 @@ export type HostEvent =
     sessionID: string
   }
   /**
-   * A person may have set a session's conversation back to an earlier point, or has opened it again: where it
-   * is follows from what it has. It is in the frame in which it was then, if that is still open, and else in
-   * the nearest one above it that is. Open frames that it has begun since are blocked, and go on when they
-   * are activated. Contexts show the results that it has lost. Frames are not set back: what was done is
-   * done.
+   * A person may have set a session's conversation back to an earlier point, or opened it again. The contents
+   * of the conversation show where it is: in the frame in which it was at that point, if that frame is still
+   * open, and otherwise in the nearest open frame above it. Open frames that it has begun since then are
+   * blocked, and continue when they are activated. Contexts show the results that it has lost. Frames are not
+   * set back: finished work stays finished.
    */
   | {
     kind: "sessionSetBack"
     /**
-     * What the tools of the library have answered in the conversation, also before it was compacted, oldest
+     * The answers of the library's tools in the conversation, also those from before a compaction, oldest
      * first.
      */
     answers: readonly string[]
     /** ID of the session. */
     sessionID: string
     /**
-     * What the person has written in it, also before it was compacted, oldest first: what is gone is no part
-     * of the task any more. Absent: the host does not know.
+     * What the person has written in it, also before a compaction, oldest first. Messages that are gone are
+     * not a part of the task any more. Absent: the host does not know.
      */
     asked?: readonly string[] | undefined
   }
@@ -1302,32 +1304,35 @@ export type HostEvent =
     contextLimit?: number | undefined
     /**
      * The request to the model that the message answers, if the host reports requests. It is recorded in the
-     * session's frame, also if that is made later.
+     * session's frame, even if the frame is made later.
      */
     request?: ModelRequest | undefined
     /**
-     * The time at which it was begun, in milliseconds since the Unix epoch: of a conversation that goes
-     * through several frames, it says to which one the message belongs. Default: to the one in which the
-     * conversation is.
+     * The time at which the message was begun, in milliseconds since the Unix epoch. If a conversation goes
+     * through several frames, the time shows to which frame the message belongs. Default: to the frame in
+     * which the conversation is.
      */
     time?: number | undefined
     /** Size of the session's context in tokens, if the model reported it. */
     tokens?: number | undefined
   }
   /**
-   * A request to a model ended that no message of the conversation answers: one that has failed and is
-   * repeated, or that for the summary of a compaction. It is recorded in the session's frame, also if that is
-   * made later.
+   * A request to a model ended that no message of the conversation answers: a request that failed and is
+   * repeated, or the request for the summary of a compaction. It is recorded in the session's frame, even if
+   * the frame is made later.
    */
   | {
     kind: "modelRequested"
     /** The request. */
     request: ModelRequest
-    /** ID of the request, which no message has. A repeated ID is ignored. */
+    /** ID of the request. No message has this ID. A repeated ID is ignored. */
     requestID: string
     /** ID of the session. */
     sessionID: string
-    /** The time at which it was begun, in milliseconds since the Unix epoch, as that of a message. */
+    /**
+     * The time at which the request was begun, in milliseconds since the Unix epoch, like the time of a
+     * message.
+     */
     time?: number | undefined
   }
   /**
@@ -1354,15 +1359,15 @@ export type HostEvent =
     /** The changes of files by the tool call. They are recorded for a tool of any name. Default empty. */
     changes?: readonly FileChange[] | undefined
     /**
-     * ID of the child session in which the tool has worked, if it has waited for its end. The frame of that
-     * session is then finished, with `answer` as results. If the tool call failed, the frame is salvaged: it
-     * is blocked with the session's last message as results. If the child session may work again already, so
-     * that this event is an old one, its frame stays open until `SessionIdle`.
+     * ID of the child session in which the tool has worked, if the tool has waited for the end of the
+     * session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
+     * the frame is salvaged: it is blocked with the session's last message as results. If the child session
+     * may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
      */
     childID?: string | undefined
     /**
      * The command line that the tool has run in a shell, if there is one. The files that it names as changed
-     * count as that: see `changes_of_command`.
+     * count as changed: see `changes_of_command`.
      */
     command?: string | undefined
     /** True if the tool call failed. Default false. */
@@ -1418,12 +1423,12 @@ export interface HostSettings {
 
 /** The immutable part of a frame: title and success criteria. */
 export interface Identity {
-  /** Success criteria: checkable conditions for the completion of the frame. Default: empty. */
-  successCriteria: string
-  /** Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria. */
-  successCriteriaCompacted: string
   /** Short name, two to five words. */
   title: string
+  /** Success criteria: checkable conditions for the completion of the frame. Default: empty. */
+  successCriteria?: string | undefined
+  /** Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria. */
+  successCriteriaCompacted?: string | undefined
 }
 
 /** The answer of an import. */
@@ -1562,33 +1567,33 @@ export interface Missed {
  */
 export interface ModelRequest {
   /** Prompt tokens that were read from the provider's cache. */
-  cacheRead: number
+  cacheRead?: number | undefined
   /** Prompt tokens that were written to the provider's cache. */
-  cacheWrite: number
-  /** Time from the request to the end of its answer, in milliseconds. */
-  duration: number
-  /** True if the request had no answer that could be used. Its tokens are counted nevertheless. */
-  failed: boolean
-  /** Number of messages in the prompt. */
-  messages: number
-  /** The host's name of the model. Empty: it is not known. */
-  model: string
-  /** Tokens of the answer, without those of reasoning. */
-  output: number
-  /** Tokens of reasoning. */
-  reasoning: number
-  /** Prompt tokens that were neither read from a cache nor written to it. */
-  uncachedInput: number
+  cacheWrite?: number | undefined
   /**
    * Prompt tokens that were written to the provider's cache and that it keeps for an hour. They are also
    * counted in `cacheWrite`. Some providers have a separate price for these tokens.
    */
-  cacheWriteHour?: number
+  cacheWriteHour?: number | undefined
   /**
    * The cost of the request, in millionths of a US dollar. 0: the host does not know it. A record that has
    * nothing but a cost is not a request: it adds to the costs.
    */
-  costMicroUsd?: number
+  costMicroUsd?: number | undefined
+  /** Time from the request to the end of its answer, in milliseconds. */
+  duration?: number | undefined
+  /** True if the request had no answer that could be used. Its tokens are counted nevertheless. */
+  failed?: boolean | undefined
+  /** Number of messages in the prompt. */
+  messages?: number | undefined
+  /** The host's name of the model. Empty: it is not known. */
+  model?: string | undefined
+  /** Tokens of the answer, without those of reasoning. */
+  output?: number | undefined
+  /** Tokens of reasoning. */
+  reasoning?: number | undefined
+  /** Prompt tokens that were neither read from a cache nor written to it. */
+  uncachedInput?: number | undefined
 }
 
 /** The sums of requests to one model. */
@@ -2005,21 +2010,21 @@ export interface Question {
  */
 export interface Registers {
   /** At most 240 characters. */
-  R0_GOAL?: string
+  R0_GOAL?: string | undefined
   /** At most 980 characters. */
-  R1_PLAN?: string
+  R1_PLAN?: string | undefined
   /** At most 200 characters. */
-  R2_NEXT?: string
+  R2_NEXT?: string | undefined
   /** At most 60 characters. */
-  R3_PHASE?: string
+  R3_PHASE?: string | undefined
   /** At most 720 characters. */
-  R4_CONSTRAINTS?: string
+  R4_CONSTRAINTS?: string | undefined
   /** At most 480 characters. */
-  R5_ASSUMPTIONS?: string
+  R5_ASSUMPTIONS?: string | undefined
   /** At most 600 characters. */
-  R6_OPEN_QUESTIONS?: string
+  R6_OPEN_QUESTIONS?: string | undefined
   /** At most 300 characters. */
-  R7_STATUS?: string
+  R7_STATUS?: string | undefined
 }
 
 /**
@@ -2219,19 +2224,19 @@ export type RunMessage =
 /** The settings of a run. They are fixed when the run starts. */
 export interface RunSettings {
   /** Size of the heap, in characters, above which the agent is warned. Default 5000. */
-  heapCeiling: number
+  heapCeiling?: number | undefined
   /**
    * Maximum depth of a frame, that is, the number of its ancestors; the root of the run has depth 0. Deeper
    * pushes are refused with `TooDeep`. Default 5.
    */
-  maxDepth: number
+  maxDepth?: number | undefined
   /** The memory that the agent manages. Default `heap`. */
-  memory: MemoryModel
+  memory?: MemoryModel | undefined
   /**
    * Maximum size of the part of the first message in which a frame sees other frames, in tokens. Nothing is
    * shown if the budget has no room for the titles of the parent and the root. Default 1500.
    */
-  resultsBudget: number
+  resultsBudget?: number | undefined
   /**
    * Whether frames see the results of others. Default true.
    *
@@ -2240,13 +2245,13 @@ export interface RunSettings {
    * also record artifacts and decisions when it pops a frame, and read the logs of the run's frames. If
    * false, a frame begins with its briefing alone.
    */
-  sharedResults: boolean
+  sharedResults?: boolean | undefined
   /**
    * True: the system prompt has the rules alone, without examples and common mistakes. This is for models
    * that are trained to work in this way, or to save about 700 tokens, which a prompt cache keeps after the
    * first step. Default false.
    */
-  shortPrompt: boolean
+  shortPrompt?: boolean | undefined
 }
 
 /** The status of a run. */
@@ -2291,7 +2296,7 @@ export interface RunStatus {
 export type Section = "current-frame" | "ancestors" | "dependencies" | "inherited-dependencies" | "earlier-attempts" | "ancestor-siblings" | "completed-siblings" | "finished-children" | "planned-children"
 
 /**
- * A message of a host's session, in which a summary is searched and which is written to the frame's log.
+ * A message of a host's session. The library searches it for a summary and writes it to the frame's log.
  */
 export interface SessionMessage {
   /** ID of the message. It prevents duplicates in the frame's log. */

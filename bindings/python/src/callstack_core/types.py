@@ -162,13 +162,13 @@ class CallSettings(TypedDict):
     #: Where the work of a call is done. Default: in a session of its own.
     in: NotRequired[CallPlace]
 
-    #: How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a
-    #: day: then they count as interrupted, and others can resume them. At an event, a tool call or a poll it
-    #: renews that, when half of it is over. Default 20,000.
+    #: How long a host holds the frames of its calls after its last sign of activity, in milliseconds, at most
+    #: a day. After that time the frames count as interrupted, and other hosts can resume them. At an event, a
+    #: tool call or a poll, the host renews the lease when half of it is over. Default 20,000.
     lease: NotRequired[int]
 
-    #: What each root that the host begins may do and spend, where the root has no limits of its own. Default:
-    #: no limits.
+    #: What each root that the host begins may do and spend, if the root has no limits of its own. Default: no
+    #: limits.
     limits: NotRequired[FrameLimits]
 
     #: Maximum number of called sessions that work at the same time. A session that waits for other calls does
@@ -442,17 +442,17 @@ class EffectAnswer(TypedDict):
     #: 
     kind: Literal["answer"]
 
-    #: The call, as it was returned by the tool.
+    #: The call, as the tool returned it.
     call: int
 
-    #: The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
+    #: The frames that the call has popped, or for whose ends it has waited. The answer says how they have
     #: ended, or what they wait for.
     ended: list[Handle]
 
     #: The answer.
     text: str
 
-    #: One line for people: what the call was about, and what became of that.
+    #: One line for people that says what the call was about and how it ended.
     title: str
 
 
@@ -632,7 +632,7 @@ class FoldReport(TypedDict):
     #: stretch is not listed.
     stretches: list[FoldedStretch]
 
-    #: The turns that are folded, those together that were folded at once.
+    #: The turns that are folded. Turns that were folded at once are one element.
     turns: list[FoldedTurns]
 
 
@@ -640,14 +640,14 @@ class FoldSettings(TypedDict):
     """What `fold` may assume and do."""
 
     #: How an agent reads all of a finished frame; `{frame} stands for its handle. Default (`null`): a call of
-    #: the tool that shows a frame. An empty text: nothing is said.
+    #: the tool that shows a frame. With an empty text, nothing is said.
     pointer: NotRequired[Union[str, None]]
 
     #: The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the names
     #: of tools, as in `mcp__callstack__push`.
     server: NotRequired[str]
 
-    #: The host's names of the tools, where they are neither the library's own nor those of the MCP server.
+    #: The host's names of the tools, if they are neither the library's own names nor those of the MCP server.
     tools: NotRequired[Any]
 
     #: Also fold the turns of a conversation before its first frame. Default (`null`): no.
@@ -855,10 +855,10 @@ class FrameEdit(TypedDict):
     """
 
     #: The person or agent that does the work from now on; null: any person or agent.
-    assignee: NotRequired[str]
+    assignee: NotRequired[Union[str, None]]
 
     #: The sibling before which the frame moves; null makes it the last one.
-    before: NotRequired[FrameRef]
+    before: NotRequired[Union[FrameRef, None]]
 
     #: All frames whose results the frame needs. They replace the present ones.
     dependsOn: NotRequired[list[FrameRef]]
@@ -868,10 +868,10 @@ class FrameEdit(TypedDict):
 
     #: The new parent; null makes the frame a root. The frames below the frame move with it. The frame becomes
     #: the last child unless `FrameEdit::before` says otherwise.
-    parent: NotRequired[FrameRef]
+    parent: NotRequired[Union[FrameRef, None]]
 
     #: The new priority; null: the priority of the frame above.
-    priority: NotRequired[Priority]
+    priority: NotRequired[Union[Priority, None]]
 
     #: The new success criteria.
     successCriteria: NotRequired[str]
@@ -1278,26 +1278,26 @@ class HostEventSessionMessages(TypedDict):
 
 
 class HostEventSessionSetBack(TypedDict):
-    """A person may have set a session's conversation back to an earlier point, or has opened it again: where it
-    is follows from what it has.
+    """A person may have set a session's conversation back to an earlier point, or opened it again.
 
-    It is in the frame in which it was then, if that is still open, and else in the nearest one above it that
-    is. Open frames that it has begun since are blocked, and go on when they are activated. Contexts show the
-    results that it has lost. Frames are not set back: what was done is done.
+    The contents of the conversation show where it is: in the frame in which it was at that point, if that
+    frame is still open, and otherwise in the nearest open frame above it. Open frames that it has begun since
+    then are blocked, and continue when they are activated. Contexts show the results that it has lost. Frames
+    are not set back: finished work stays finished.
     """
 
     #: 
     kind: Literal["sessionSetBack"]
 
-    #: What the tools of the library have answered in the conversation, also before it was compacted, oldest
+    #: The answers of the library's tools in the conversation, also those from before a compaction, oldest
     #: first.
     answers: list[str]
 
     #: ID of the session.
     sessionID: str
 
-    #: What the person has written in it, also before it was compacted, oldest first: what is gone is no part
-    #: of the task any more. Absent: the host does not know.
+    #: What the person has written in it, also before a compaction, oldest first. Messages that are gone are
+    #: not a part of the task any more. Absent: the host does not know.
     asked: NotRequired[list[str]]
 
 
@@ -1323,12 +1323,12 @@ class HostEventMessage(TypedDict):
     contextLimit: NotRequired[int]
 
     #: The request to the model that the message answers, if the host reports requests. It is recorded in the
-    #: session's frame, also if that is made later.
+    #: session's frame, even if the frame is made later.
     request: NotRequired[ModelRequest]
 
-    #: The time at which it was begun, in milliseconds since the Unix epoch: of a conversation that goes
-    #: through several frames, it says to which one the message belongs. Default: to the one in which the
-    #: conversation is.
+    #: The time at which the message was begun, in milliseconds since the Unix epoch. If a conversation goes
+    #: through several frames, the time shows to which frame the message belongs. Default: to the frame in
+    #: which the conversation is.
     time: NotRequired[int]
 
     #: Size of the session's context in tokens, if the model reported it.
@@ -1336,10 +1336,10 @@ class HostEventMessage(TypedDict):
 
 
 class HostEventModelRequested(TypedDict):
-    """A request to a model ended that no message of the conversation answers: one that has failed and is
-    repeated, or that for the summary of a compaction.
+    """A request to a model ended that no message of the conversation answers: a request that failed and is
+    repeated, or the request for the summary of a compaction.
 
-    It is recorded in the session's frame, also if that is made later.
+    It is recorded in the session's frame, even if the frame is made later.
     """
 
     #: 
@@ -1348,13 +1348,14 @@ class HostEventModelRequested(TypedDict):
     #: The request.
     request: ModelRequest
 
-    #: ID of the request, which no message has. A repeated ID is ignored.
+    #: ID of the request. No message has this ID. A repeated ID is ignored.
     requestID: str
 
     #: ID of the session.
     sessionID: str
 
-    #: The time at which it was begun, in milliseconds since the Unix epoch, as that of a message.
+    #: The time at which the request was begun, in milliseconds since the Unix epoch, like the time of a
+    #: message.
     time: NotRequired[int]
 
 
@@ -1393,14 +1394,14 @@ class HostEventToolExecuted(TypedDict):
     #: The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
     changes: NotRequired[list[FileChange]]
 
-    #: ID of the child session in which the tool has worked, if it has waited for its end. The frame of that
-    #: session is then finished, with `answer` as results. If the tool call failed, the frame is salvaged: it
-    #: is blocked with the session's last message as results. If the child session may work again already, so
-    #: that this event is an old one, its frame stays open until `SessionIdle`.
+    #: ID of the child session in which the tool has worked, if the tool has waited for the end of the
+    #: session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
+    #: the frame is salvaged: it is blocked with the session's last message as results. If the child session
+    #: may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
     childID: NotRequired[str]
 
     #: The command line that the tool has run in a shell, if there is one. The files that it names as changed
-    #: count as that: see `changes_of_command`.
+    #: count as changed: see `changes_of_command`.
     command: NotRequired[str]
 
     #: True if the tool call failed. Default false.
@@ -1474,14 +1475,14 @@ class HostSettings(TypedDict):
 class Identity(TypedDict):
     """The immutable part of a frame: title and success criteria."""
 
-    #: Success criteria: checkable conditions for the completion of the frame. Default: empty.
-    successCriteria: str
-
-    #: Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria.
-    successCriteriaCompacted: str
-
     #: Short name, two to five words.
     title: str
+
+    #: Success criteria: checkable conditions for the completion of the frame. Default: empty.
+    successCriteria: NotRequired[str]
+
+    #: Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria.
+    successCriteriaCompacted: NotRequired[str]
 
 
 class Imported(TypedDict):
@@ -1626,31 +1627,10 @@ class ModelRequest(TypedDict):
     """
 
     #: Prompt tokens that were read from the provider's cache.
-    cacheRead: int
+    cacheRead: NotRequired[int]
 
     #: Prompt tokens that were written to the provider's cache.
-    cacheWrite: int
-
-    #: Time from the request to the end of its answer, in milliseconds.
-    duration: int
-
-    #: True if the request had no answer that could be used. Its tokens are counted nevertheless.
-    failed: bool
-
-    #: Number of messages in the prompt.
-    messages: int
-
-    #: The host's name of the model. Empty: it is not known.
-    model: str
-
-    #: Tokens of the answer, without those of reasoning.
-    output: int
-
-    #: Tokens of reasoning.
-    reasoning: int
-
-    #: Prompt tokens that were neither read from a cache nor written to it.
-    uncachedInput: int
+    cacheWrite: NotRequired[int]
 
     #: Prompt tokens that were written to the provider's cache and that it keeps for an hour. They are also
     #: counted in `cacheWrite`. Some providers have a separate price for these tokens.
@@ -1659,6 +1639,27 @@ class ModelRequest(TypedDict):
     #: The cost of the request, in millionths of a US dollar. 0: the host does not know it. A record that has
     #: nothing but a cost is not a request: it adds to the costs.
     costMicroUsd: NotRequired[int]
+
+    #: Time from the request to the end of its answer, in milliseconds.
+    duration: NotRequired[int]
+
+    #: True if the request had no answer that could be used. Its tokens are counted nevertheless.
+    failed: NotRequired[bool]
+
+    #: Number of messages in the prompt.
+    messages: NotRequired[int]
+
+    #: The host's name of the model. Empty: it is not known.
+    model: NotRequired[str]
+
+    #: Tokens of the answer, without those of reasoning.
+    output: NotRequired[int]
+
+    #: Tokens of reasoning.
+    reasoning: NotRequired[int]
+
+    #: Prompt tokens that were neither read from a cache nor written to it.
+    uncachedInput: NotRequired[int]
 
 
 class ModelUsage(TypedDict):
@@ -1910,7 +1911,7 @@ class Placeholder(TypedDict):
 class PlanChange(TypedDict):
     """The change of a frame of a plan."""
 
-    #: What becomes of it.
+    #: What happens to it.
     becomes: Becomes
 
     #: What the file has changed.
@@ -1922,12 +1923,12 @@ class PlanChange(TypedDict):
     #: Its ID in the plan.
     id: str
 
-    #: Its title in the file; of a removed one its title here.
+    #: Its title in the file; for a removed frame, its title here.
     title: str
 
 
 class PlanConflict(TypedDict):
-    """A part of a frame of which file and stack say different things.
+    """A part of a frame about which the file and the stack say different things.
 
     Both stay as they are.
     """
@@ -1935,7 +1936,7 @@ class PlanConflict(TypedDict):
     #: What can be done.
     advice: str
 
-    #: What they do not agree about.
+    #: The field about which they do not agree.
     field: PlanField
 
     #: What the file says.
@@ -2019,9 +2020,9 @@ class Prompt(TypedDict):
     #: is not a separate message, because not every model accepts a user message after tool messages.
     #:
     #: With `RunSettings::shared_results`, the text of the first message begins with the element
-    #: `<stack-context>` if the frame is not the root: the criteria of the frames above it, and the results of
-    #: the finished frames beside it and them. It stays the same while the frame works, unless somebody else
-    #: changes these frames.
+    #: `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame, and
+    #: the results of the finished frames next to this frame and next to those above it. It stays the same
+    #: while the frame works, unless another actor changes these frames.
     #:
     #: No other text makes such a section: `<memory>` and `</memory>` in a message, a chunk or a register are
     #: `&lt;memory>` and `&lt;/memory>`.
@@ -2346,18 +2347,18 @@ class RunSettings(TypedDict):
     """
 
     #: Size of the heap, in characters, above which the agent is warned. Default 5000.
-    heapCeiling: int
+    heapCeiling: NotRequired[int]
 
     #: Maximum depth of a frame, that is, the number of its ancestors; the root of the run has depth 0. Deeper
     #: pushes are refused with `TooDeep`. Default 5.
-    maxDepth: int
+    maxDepth: NotRequired[int]
 
     #: The memory that the agent manages. Default `heap`.
-    memory: MemoryModel
+    memory: NotRequired[MemoryModel]
 
     #: Maximum size of the part of the first message in which a frame sees other frames, in tokens. Nothing is
     #: shown if the budget has no room for the titles of the parent and the root. Default 1500.
-    resultsBudget: int
+    resultsBudget: NotRequired[int]
 
     #: Whether frames see the results of others. Default true.
     #:
@@ -2365,12 +2366,12 @@ class RunSettings(TypedDict):
     #: artifacts and decisions of finished siblings: its own, and those of the frames above it. The agent can
     #: also record artifacts and decisions when it pops a frame, and read the logs of the run's frames. If
     #: false, a frame begins with its briefing alone.
-    sharedResults: bool
+    sharedResults: NotRequired[bool]
 
     #: True: the system prompt has the rules alone, without examples and common mistakes. This is for models
     #: that are trained to work in this way, or to save about 700 tokens, which a prompt cache keeps after the
     #: first step. Default false.
-    shortPrompt: bool
+    shortPrompt: NotRequired[bool]
 
 
 class RunStatus(TypedDict):
@@ -2394,7 +2395,10 @@ class RunStatus(TypedDict):
 
 
 class SessionMessage(TypedDict):
-    """A message of a host's session, in which a summary is searched and which is written to the frame's log."""
+    """A message of a host's session.
+
+    The library searches it for a summary and writes it to the frame's log.
+    """
 
     #: ID of the message. It prevents duplicates in the frame's log.
     id: NotRequired[str]
@@ -3258,13 +3262,13 @@ class TreeBefore(TypedDict):
 
 
 class TurnSettings(TypedDict):
-    """When the turns of a conversation without frames, or before the first one, are folded.
+    """When the turns of a conversation without frames, or before the first frame, are folded.
 
-    A turn runs from the person's words to the agent's last answer before the next ones.
+    A turn runs from the person's words to the agent's last answer before the next words.
     """
 
-    #: In tokens, estimated by `Approx` from samples: when the person writes, and the turns that are finished
-    #: and not folded have more than this together, they are all folded. 40,000 to 60,000 cost least in
+    #: In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
+    #: and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
     #: windows of 200,000 tokens; see `docs/fold.md`.
     floor: int
 
@@ -3325,18 +3329,18 @@ class WorkLeft(TypedDict):
 AutonomyLevel: TypeAlias = Literal["manual", "suggest", "auto"]
 """The level of autonomy.
 
-`"manual"`: Assessments only answer the tools; nothing is suggested.
+`"manual"`: Assessments only answer the tools. No suggestions are made.
 
 `"suggest"`: Recommendations are suggested to the agent.
 
 `"auto"`: Recommendations are suggested and partly carried out: a recommended pop when the session is next
-idle, and a recommended push when the tool `stack_should_push` got a `potentialGoal`. What the host has seen
-speaks for the end of a frame: the files that its criteria name are among its artifacts, its parts are done,
-its tools have succeeded."""
+idle, and a recommended push when the tool `stack_should_push` got a `potentialGoal`. These observations of
+the host suggest that a frame can end: the files that its criteria name are among its artifacts, its parts are
+done, its tools have succeeded."""
 
 
 Becomes: TypeAlias = Literal["added", "edited", "planned", "waiting", "begun", "finished", "invalidated", "removed"]
-"""What becomes of a frame of a plan.
+"""What happens to a frame of a plan.
 
 `"added"`: It is new.
 
@@ -3344,9 +3348,9 @@ Becomes: TypeAlias = Literal["added", "edited", "planned", "waiting", "begun", "
 
 `"planned"`: It is planned: it waits no longer, or is open again.
 
-`"waiting"`: It waits for somebody, or for a time.
+`"waiting"`: It waits for a person, or for a time.
 
-`"begun"`: Somebody has begun it elsewhere.
+`"begun"`: It was begun elsewhere.
 
 `"finished"`: It is completed, or has failed, with what the file says.
 
@@ -3361,9 +3365,9 @@ CallPlace: TypeAlias = Literal["session", "conversation"]
 `"session"`: In a session of its own: the child begins with an empty conversation and a context, and its
 caller waits.
 
-`"conversation"`: In the conversation of the caller, which goes on in the frame until it pops it. For hosts
-that [fold](crate::fold) conversations. Frames in the background, and those that one message of the model
-begins beside another one, still have sessions of their own."""
+`"conversation"`: In the conversation of the caller, which continues in the frame until it pops it. For hosts
+that [fold](crate::fold) conversations. Frames in the background still have sessions of their own. So do the
+frames that one message of the model begins in addition to another frame."""
 
 
 CompactionType: TypeAlias = Literal["overflow", "frame_completion", "manual_summary"]
@@ -3430,11 +3434,11 @@ other hosts call `deliver` and `forget`.
 
 
 FoldedStatus: TypeAlias = Literal["completed", "failed", "blocked", "invalidated"]
-"""How a frame has ended whose stretch is folded.
+"""How a frame ended whose stretch is folded.
 
 `"completed"`: With results.
 
-`"failed"`: Without what it was to reach.
+`"failed"`: Without the results that it was to reach.
 
 `"blocked"`: It waits for an answer, and another frame has begun since.
 
@@ -3510,8 +3514,8 @@ The share of the goal's words that are missing from the frame's title and criter
 % 65, 100 % 80. Add 10 for changed files in 3 or 4 folders, and 20 for 5 or more folders (also without a
 goal).
 
-Only the agent knows its next goal: what a host reports scores at most 20 here. It reaches a usual threshold
-in the answer to `stack_should_push` with a `potentialGoal` (`PushSignals::potential_goal`).
+Only the agent knows its next goal: the observations of a host score at most 20 here. The score reaches a
+usual threshold in the answer to `stack_should_push` with a `potentialGoal` (`PushSignals::potential_goal`).
 
 `"complexity"`: Push: the frame has grown to more than one task.
 
@@ -3528,8 +3532,8 @@ for 8 or more.
 proportion to the share of the criteria's words that occur in the signals, and in the newest 100 artifacts and
 decisions.
 
-Only the agent knows what has succeeded: what a host reports scores at most 25 here. It reaches a usual
-threshold in the answer to `stack_should_pop` with `successSignals` (`PopSignals::success_signals`).
+Only the agent knows what has succeeded: the observations of a host score at most 25 here. The score reaches a
+usual threshold in the answer to `stack_should_pop` with `successSignals` (`PopSignals::success_signals`).
 
 `"stagnation"`: Pop: the last turns made no progress.
 
@@ -3622,7 +3626,7 @@ PlanField: TypeAlias = Literal["title", "criteria", "task", "priority", "labels"
 
 `"status"`: The status.
 
-`"order"`: The order of the frames below it; of an entry at the top, also that of the top."""
+`"order"`: The order of the frames below it; for an entry at the top, also the order of the top."""
 
 
 PopStatus: TypeAlias = Literal["completed", "failed", "blocked"]
@@ -3750,7 +3754,7 @@ Wire: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "opencode"
 
 `"responses"`: A request of OpenAI's Responses.
 
-`"chat"`: A request of OpenAI's Chat Completions, which many providers speak.
+`"chat"`: A request of OpenAI's Chat Completions, which many providers accept.
 
 `"gemini"`: A request of Gemini's `generateContent`.
 
