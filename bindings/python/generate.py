@@ -19,7 +19,9 @@ NATIVE = HERE / "src/callstack_core/_native.py"
 
 def declarations() -> str:
     """The C headers without comments and lines for the preprocessor."""
-    headers = "".join(header.read_text(encoding="utf-8") for header in (HEADER, POSTGRES_HEADER))
+    texts = (header.read_text(encoding="utf-8") for header in (HEADER, POSTGRES_HEADER))
+    # The helpers at the end of the header are for C.
+    headers = "".join(text.split("#ifndef CALLSTACK_NONE")[0] for text in texts)
     header = re.sub(r"/\*.*?\*/", "", headers, flags=re.DOTALL)
     header = re.sub(r"#ifdef __cplusplus.*?#endif[^\n]*", "", header, flags=re.DOTALL)
     return "\n".join(line for line in header.splitlines() if line and not line.startswith("#"))

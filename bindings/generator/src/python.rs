@@ -37,7 +37,8 @@ pub fn types(api: &Api) -> String {
             shape => {
                 let written = writer.shape(&shape, "");
                 text.push_str(&writer.classes);
-                let quoted = format!("\"{written}\"");
+                // A text, because it names classes of other types.
+                let quoted = if written.contains('"') { format!("'{written}'") } else { format!("\"{written}\"") };
                 let value = if written.starts_with("Literal") || written == "str" { written } else { quoted };
                 let _ = write!(aliases, "\n\n{name}: TypeAlias = {value}\n");
                 let meaning = meaning + &choices(&shape);
@@ -70,7 +71,21 @@ struct Types<'a> {
 impl Types<'_> {
     fn class(&mut self, name: &str, base: &str, meaning: &str, fields: &[Field]) -> String {
         let meaning = if meaning.is_empty() { format!("A part of `{}`.", self.owner) } else { meaning.to_owned() };
-        let mut text = format!("\n\nclass {name}({base}):\n");
+        let (keywords, fields): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(|field| is_keyword(&field.name));
+        let mut base = base.to_owned();
+        let mut text = String::new();
+        if !keywords.is_empty() {
+            // A class cannot declare keys that are words of the language.
+            let keys = keywords.iter().map(|Field { name: key, shape, is_required, .. }| {
+                let kind = self.shape(&shape.clone().without_null(), &format!("{name}{}", key.to_pascal_case()));
+                let kind = if *is_required { kind } else { format!("NotRequired[{kind}]") };
+                format!("\"{key}\": \"{kind}\"")
+            });
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            let _ = write!(text, "\n\n_{name}Words = TypedDict(\"_{name}Words\", {{{keys}}})\n");
+            base = if base == "TypedDict" { format!("_{name}Words") } else { format!("{base}, _{name}Words") };
+        }
+        let _ = write!(text, "\n\nclass {name}({base}):\n");
         text.push_str(&docstring(&meaning, "    "));
         for Field { name: key, shape, is_required, meaning } in fields {
             text.push('\n');
@@ -201,6 +216,27 @@ impl Types<'_> {
         self.classes.push_str(&class);
         self.either(choices, within, &[head])
     }
+}
+
+/// True for a word that Python reserves.
+fn is_keyword(name: &str) -> bool {
+    matches!(
+        name,
+        "from"
+            | "in"
+            | "is"
+            | "as"
+            | "class"
+            | "def"
+            | "import"
+            | "not"
+            | "or"
+            | "and"
+            | "with"
+            | "None"
+            | "True"
+            | "False"
+    )
 }
 
 fn docstring(meaning: &str, indent: &str) -> String {

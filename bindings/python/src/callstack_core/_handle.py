@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from callstack_core import _calls
 from callstack_core._library import load, text_at
@@ -19,18 +19,14 @@ if TYPE_CHECKING:
     Data: TypeAlias = FFI.CData
 
 
-class Number(int):
-    """A number for the library. Other numbers are refused: where a text is expected, they are mistakes."""
-
-
 class Absent:
     """An optional text that the caller did not give: NULL for the library."""
 
 
 ABSENT = Absent()
 
-Input: TypeAlias = "str | bytes | Number | Absent"
-"""A text (bytes are passed as they are) or a number for the library."""
+Input: TypeAlias = "str | bytes | Absent | Data"
+"""A text for the library (bytes are passed as they are), or a pointer."""
 
 
 def optional(text: str | None) -> Input:
@@ -39,6 +35,7 @@ def optional(text: str | None) -> Input:
 
 
 _TEXTS = ffi.typeof("CallstackText[]")
+_CONTEXT = ffi.typeof("CallstackContext *")
 _STACK = ffi.typeof("Callstack **")
 _ERROR = ffi.typeof("CallstackError **")
 FLAG = ffi.typeof("int32_t *")
@@ -63,11 +60,20 @@ def _not_json(reason: str) -> JsonError:
 
 
 def to_utf8(text: str) -> bytes:
-    """Encodes a text. A surrogate without its pair is no character, and becomes U+FFFD."""
+    """Encodes a text. A surrogate without its pair is not a character, and becomes U+FFFD."""
     try:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+class ContextParts(NamedTuple):
+    """The texts of a context, and its size."""
+
+    xml: str
+    stable: str
+    volatile: str
+    tokens: int
 
 
 class Handle:
@@ -98,6 +104,31 @@ class Handle:
     def texts(self, count: int, name: str, *inputs: Input) -> list[str | None]:
         """Calls a function that answers several texts, or none."""
         return _texts(self, name, inputs, count)
+
+    def context(self, name: str, *inputs: Input) -> ContextParts | None:
+        """Calls a function that answers a context, or none."""
+        context = ffi.new(_CONTEXT)
+        try:
+            _call(self, name, inputs, [context])
+            if context.owner == ffi.NULL:
+                return None
+            views = (context.xml, context.stable, context.changing)
+            xml, stable, volatile = (str(ffi.buffer(view.data, view.len), "utf-8") for view in views)
+            return ContextParts(xml, stable, volatile, int(context.tokens))
+        finally:
+            load().callstack_context_free(context)
+
+    def context_report(self, *inputs: Input) -> str:
+        """Makes a context and answers its report."""
+        context = ffi.new(_CONTEXT)
+        report = ffi.new(_TEXTS, 1)
+        try:
+            _call(self, "callstack_context", inputs, [context])
+            _call(None, "callstack_context_report", [], [context, report + 0])
+            return str(ffi.buffer(report[0].data, report[0].len), "utf-8")
+        finally:
+            load().callstack_text_free(report + 0)
+            load().callstack_context_free(context)
 
     def value(self, kind: FFI.CType, name: str, *inputs: Input) -> int:
         """Calls a function that answers a number: a `FLAG` or a `TIME`."""
@@ -152,6 +183,11 @@ def text(name: str, *inputs: Input) -> str:
     return _texts(None, name, inputs, 1)[0] or ""
 
 
+def tools(query: str) -> str:
+    """Returns tools of no stack."""
+    return _texts(None, "callstack_tools", [ffi.NULL, query], 1)[0] or ""
+
+
 def texts(count: int, name: str, *inputs: Input) -> list[str | None]:
     """Calls a function that takes no stack and answers several texts."""
     return _texts(None, name, inputs, count)
@@ -176,10 +212,10 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
         if isinstance(value, str):
             value = to_utf8(value)
         if value is ABSENT:
-            arguments += (ffi.NULL, 0)
+            arguments.append((ffi.NULL, 0))
         elif isinstance(value, bytes):
-            arguments += (value, len(value))
-        elif isinstance(value, Number):
+            arguments.append((ffi.from_buffer("char[]", value), len(value)))
+        elif isinstance(value, ffi.CData):
             arguments.append(value)
         else:
             method = name.removeprefix("callstack_")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 from callstack_core import _handle
-from callstack_core._handle import read_json
-from callstack_core.types import Report
 
 
 @dataclass(frozen=True)
@@ -27,23 +24,14 @@ class Context:
     volatile: str
     """The part that changes often. Put it after the newest message."""
 
-    _report: str = field(repr=False)
-
-    @cached_property
-    def report(self) -> Report:
-        """Which frames and chunks were considered, and how much of each is shown. Parsed on first access."""
-        return read_json(self._report)
-
-    @property
-    def tokens(self) -> int:
-        """An upper bound of the tokens of `xml`, and of `stable` and `volatile` together."""
-        return self.report["tokens"]
+    tokens: int
+    """An upper bound of the tokens of `xml`, and of `stable` and `volatile` together."""
 
 
 def context_changes(before: str, now: str) -> str:
-    """Returns what of a volatile part has changed, for a conversation that keeps what it was told.
+    """Returns what has changed in a volatile part, for a conversation that keeps what it was told.
 
-    A whole newer part would leave the older one, `before`, beside it. Empty if there is nothing to tell; `now` itself if that
-    is not longer.
+    A whole new part would leave the older one, `before`, beside it. Empty if nothing has changed; `now` itself if that is
+    not longer.
     """
     return _handle.text("callstack_context_changes", before, now)

@@ -7,25 +7,31 @@ something is due. What a host has to do itself is in `HostActions`.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
+from callstack_core.context import Context
 from callstack_core.errors import ClosedError
 from callstack_core.stack import Stack
 from callstack_core.types import (
-    AnswerEffect,
-    CallEnded,
-    CreateSessionEffect,
     Effect,
+    EffectAnswer,
+    EffectCreateSession,
+    EffectPrompt,
     Handle,
     HostEvent,
+    HostEventCallEnded,
     HostSettings,
-    PromptEffect,
-    SessionContext,
-    SessionDescription,
     SessionMessage,
+    ToolRequest,
 )
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired
+else:
+    from typing_extensions import NotRequired
 
 _Result = TypeVar("_Result")
 
@@ -37,6 +43,14 @@ LogLevel: TypeAlias = Literal["debug", "info", "warn", "error"]
 
 TakePrompt: TypeAlias = Callable[[str], None]
 """Receives the text for the prompt of a compaction."""
+
+
+class SessionDescription(TypedDict):
+    """What a host knows about a session."""
+
+    title: str
+    #: The session that made it.
+    parentID: NotRequired[str | None]
 
 
 class HostActions(Protocol):
@@ -98,7 +112,7 @@ class Host:
         self.stack = stack
         self._actions = actions
         # Tool calls that wait for their answers, by the number of the call.
-        self._waiting: dict[int, asyncio.Future[AnswerEffect]] = {}
+        self._waiting: dict[int, asyncio.Future[EffectAnswer]] = {}
         # The compactions that run, by session ID.
         self._compactions: dict[str, asyncio.Task[None]] = {}
         # Event loops keep no references to their tasks.
@@ -134,7 +148,7 @@ class Host:
         if not self._is_closed:
             await self._perform(self.stack.poll())
 
-    def context(self, session_id: str) -> SessionContext | None:
+    def context(self, session_id: str) -> Context | None:
         """Returns the present context of a session; None if it has none."""
         if self._is_closed:
             return None
@@ -153,7 +167,7 @@ class Host:
         try:
             if self._is_closed:
                 raise ClosedError("the host was closed")
-            answer = self.stack.tool(session_id, name, arguments)
+            answer = self.stack.tool(session_id, _request(name, arguments))
             if "call" in answer:
                 later = await self._answered(answer["call"], answer["effects"])
                 text, title, ended = later["text"], later["title"], later["ended"]
@@ -204,7 +218,7 @@ class Host:
             context = {"message": f"the log of the host failed for: {message}", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 
-    async def _answered(self, call: int, effects: list[Effect]) -> AnswerEffect:
+    async def _answered(self, call: int, effects: list[Effect]) -> EffectAnswer:
         waiting = self._waiting[call] = asyncio.get_running_loop().create_future()
         try:
             await self._perform(effects)
@@ -216,7 +230,7 @@ class Host:
         finally:
             self._waiting.pop(call, None)
 
-    def _deliver(self, answer: AnswerEffect) -> None:
+    def _deliver(self, answer: EffectAnswer) -> None:
         """Answers the tool call that waits for a call. Does nothing if none waits."""
         waiting = self._waiting.pop(answer["call"], None)
         if waiting is not None and not waiting.done():
@@ -266,14 +280,14 @@ class Host:
         else:
             await self.report({"kind": "sessionCreated", "sessionID": session_id, **session})
 
-    async def _create(self, effect: CreateSessionEffect) -> None:
+    async def _create(self, effect: EffectCreateSession) -> None:
         try:
             session_id = await _uncancelled(self._actions.create_session(effect["parentID"], effect["title"]))
             await self.report({"kind": "callStarted", "call": effect["call"], "sessionID": session_id})
         except Exception as error:
             await self._end(effect["call"], _message_of(error))
 
-    async def _prompt(self, effect: PromptEffect) -> None:
+    async def _prompt(self, effect: EffectPrompt) -> None:
         session_id = effect["sessionID"]
         # A host can report the end of a compaction before the session is free.
         compaction = self._compactions.get(session_id)
@@ -288,7 +302,7 @@ class Host:
 
     async def _end(self, call: int, problem: str | None) -> None:
         """Reports the end of a call. If the engine cannot record it, the tool call that waits gets the reason."""
-        event: CallEnded = {"kind": "callEnded", "call": call}
+        event: HostEventCallEnded = {"kind": "callEnded", "call": call}
         if problem is not None:
             event["error"] = problem
         try:
@@ -355,3 +369,10 @@ async def _uncancelled(work: Awaitable[_Result]) -> _Result:
 
 def _message_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+def _request(name: str, arguments: Mapping[str, Any] | str | None) -> ToolRequest:
+    """A tool call for the library."""
+    if arguments is None or isinstance(arguments, str):
+        return {"name": name, "arguments": arguments or ""}
+    return {"name": name, "arguments": dict(arguments)}

@@ -156,11 +156,11 @@ class CacheStatistics(TypedDict):
     misses: int
 
 
-class CallSettings(TypedDict):
-    """The settings of calls."""
+_CallSettingsWords = TypedDict("_CallSettingsWords", {"in": "NotRequired[CallPlace]"})
 
-    #: Where the work of a call is done. Default: in a session of its own.
-    in: NotRequired[CallPlace]
+
+class CallSettings(_CallSettingsWords):
+    """The settings of calls."""
 
     #: How long a host holds the frames of its calls after its last sign of activity, in milliseconds, at most
     #: a day. After that time the frames count as interrupted, and other hosts can resume them. At an event, a
@@ -532,14 +532,14 @@ class FileChangeDeleted(TypedDict):
     path: str
 
 
-class FileChangeRenamed(TypedDict):
+_FileChangeRenamedWords = TypedDict("_FileChangeRenamedWords", {"from": "str"})
+
+
+class FileChangeRenamed(_FileChangeRenamedWords):
     """The file has another path, and perhaps another content."""
 
     #: 
     kind: Literal["renamed"]
-
-    #: The path before.
-    from: str
 
     #: The path now.
     to: str
@@ -1562,14 +1562,14 @@ class LogPage(TypedDict):
     total: int
 
 
-class LogQuery(TypedDict):
+_LogQueryWords = TypedDict("_LogQueryWords", {"from": "NotRequired[int]"})
+
+
+class LogQuery(_LogQueryWords):
     """A filter for the lines of a log.
 
     The default selects all lines.
     """
-
-    #: The first line of the range, counted from 1. Default 0, which means the same as 1.
-    from: NotRequired[int]
 
     #: Selects only lines that contain this text in a key or a value, ignoring case. Default absent.
     search: NotRequired[str]
@@ -3736,13 +3736,13 @@ ToolGroup: TypeAlias = Literal["frames", "planning", "context", "compaction", "s
 `"memory"`: Heap and registers: texts that contexts show even after the conversation has been compacted."""
 
 
-ToolNames: TypeAlias = "Union[Literal["none"], ToolNamesKeys]"
+ToolNames: TypeAlias = 'Union[Literal["none"], ToolNamesKeys]'
 """The host's names of the tools that texts for agents mention. `prefix` stands before the default names, a
 string replaces a whole name, null means that the host has no such tool. `"none"`: texts mention no tools.
 Names have 1 to 64 characters and no control characters."""
 
 
-ToolSet: TypeAlias = "Union[Literal["standard", "all"], list[str]]"
+ToolSet: TypeAlias = 'Union[Literal["standard", "all"], list[str]]'
 """The tools that a host offers to its agents: `"standard"` (those that an agent needs to work), `"all"`, or a
 list of names; `"standard"` in a list stands for the standard tools."""
 
