@@ -88,6 +88,13 @@ demo-mcp: demo-programs
 demo-team:
 	scripts/demo-team
 
+# Renews what is generated from the C interface (src/capi) and its records: the header, api.json, and from that the types, errors and
+# methods of the clients, and docs/api.md. The tests compare all of it.
+api: $(PYTHON_BINDING)
+	UPDATE_HEADER=1 UPDATE_ABI=1 UPDATE_API=1 $(CARGO) test --quiet --features capi --lib capi
+	UPDATE_API=1 $(CARGO) test --quiet -p callstack-generator
+	$(TOOLS)/python-binding/bin/python bindings/python/generate.py
+
 # The daily loop: format, lints, and the tests of the library.
 check: $(PROGRAMS)
 	$(CARGO) fmt --check

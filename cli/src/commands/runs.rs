@@ -228,7 +228,7 @@ pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Fail
 }
 
 /// Ends a run that is not to be resumed: invalidates its open frames. Its history stays.
-/// 
+///
 /// The root is the last one. So after a failure in between, the run can still be dropped, and dropping it
 /// does the rest.
 pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Result<Vec<Handle>> {

@@ -107,7 +107,7 @@ class Handle:
 
     def context(self, name: str, *inputs: Input) -> ContextParts | None:
         """Calls a function that answers a context, or none."""
-        context = ffi.new(_CONTEXT)
+        context: Any = ffi.new(_CONTEXT)
         try:
             _call(self, name, inputs, [context])
             if context.owner == ffi.NULL:
@@ -120,7 +120,7 @@ class Handle:
 
     def context_report(self, *inputs: Input) -> str:
         """Makes a context and answers its report."""
-        context = ffi.new(_CONTEXT)
+        context: Any = ffi.new(_CONTEXT)
         report = ffi.new(_TEXTS, 1)
         try:
             _call(self, "callstack_context", inputs, [context])
