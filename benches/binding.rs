@@ -1,8 +1,8 @@
 //! Baseline for the benchmark of the Node package: the same calls on the same tree, directly in Rust. Prints the
 //! microseconds per call as JSON.
 //!
-//! With a folder as the argument, it writes the tree (`state.json`) and its stacks there and does not remove them: on
-//! ext4, creating files is slow in a folder from which many files were removed.
+//! With a folder as the argument, the benchmark writes the tree (`state.json`) and its stacks to this folder
+//! and does not remove them: on ext4, creating files is slow in a folder from which many files were removed.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;

@@ -1,5 +1,5 @@
-//! Benchmarks contexts: without the cache for several tree sizes, from the cache, with many siblings, with many
-//! ancestors; and the copy of a context's bytes, which is the lower limit.
+//! Benchmarks contexts: without the cache for several tree sizes, from the cache, with many siblings, with
+//! many ancestors. It also benchmarks the copy of a context's bytes, which is the lower limit.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
@@ -39,7 +39,8 @@ fn tour(criterion: &mut Criterion) {
         let stack = LazyCell::new(|| trees::full(count, 8, Texts::Small));
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
             let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect()).unwrap();
-            // A step that has no factor in common with the number of frames visits all of them before any twice.
+            // A step that has no factor in common with the number of frames visits all of them before it
+            // visits any frame twice.
             let mut places = (0..).map(|step: usize| step * 38_197 % frames.len());
             bencher.iter(|| stack.context_uncached(frames[places.next().unwrap()], &settings).unwrap());
         });

@@ -1,5 +1,6 @@
-//! Benchmarks of folding: requests of 100 KB and of a megabyte in which thirty frames have ended, of each wire; the same without
-//! a frame; and one of 50 MB, for the growth. `limit` copies the bytes.
+//! Benchmarks of folding, for each wire: requests of 100 KB and of a megabyte in which thirty frames
+//! have ended, the same requests without a frame, and a request of 50 MB, for the growth. `limit`
+//! copies the bytes.
 
 use std::hint::black_box;
 
@@ -12,7 +13,7 @@ const FRAMES: usize = 30;
 /// Steps of each frame: calls of a shell with their outputs.
 const STEPS: usize = 5;
 
-/// What a command prints: lines as of a program, with quotes and line ends, which JSON escapes.
+/// The output of a command: lines like those of a program, with quotes and line ends, which JSON escapes.
 fn output(length: usize, seed: usize) -> String {
     let lines = (0..).map(|line| format!("    let value_{line} = \"module {seed}\"; // {}\n", line * 7919 % 997));
     let mut text = String::with_capacity(length + 64);
@@ -51,7 +52,7 @@ fn steps(bytes: usize, has_frames: bool) -> Vec<Step> {
     steps
 }
 
-/// A request of a wire in which an agent does these steps.
+/// A request of a wire in which an agent has done these steps.
 fn request(wire: Wire, steps: &[Step]) -> String {
     let mut items = Vec::new();
     let is_served = |name: &str| name != "Bash";

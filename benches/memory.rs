@@ -23,8 +23,8 @@ fn reply(stack: &Stack, run: Handle, name: &str) -> String {
     call.id
 }
 
-/// Measures the messages of a step in a frame with 100 messages, half of them answers of 2,000 characters, with 20
-/// chunks that fill the heap, and with full registers.
+/// Measures the messages of a step. The frame has 100 messages, half of them answers of 2,000 characters. 20
+/// chunks fill the heap, and the registers are full.
 fn messages(criterion: &mut Criterion) {
     let stack = Stack::in_memory();
     let run = start(&stack);
@@ -62,8 +62,8 @@ fn push() -> Operation {
     }
 }
 
-/// Measures a push and a pop with everything that they write to the disk: the events, the logs of the frames, and, in
-/// the variant `_mirrored`, the mirror.
+/// Measures a push and a pop including everything that they write to the disk: the events, the logs of the
+/// frames, and, in the variant `_mirrored`, the mirror.
 fn durable(criterion: &mut Criterion) {
     for (suffix, mirror) in [("", false), ("_mirrored", true)] {
         let folder = folder();

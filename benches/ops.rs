@@ -117,7 +117,7 @@ fn invalidate(criterion: &mut Criterion) {
     });
 }
 
-/// One hold among many planned frames, of which those with children wait.
+/// One hold among many planned frames. The planned frames that have children wait.
 fn hold(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hold");
     for count in [1_000, 10_000] {

@@ -1,8 +1,9 @@
-//! What a run costs in tokens, with and without shared results. Run it with `make bench-runs`.
+//! The cost of a run in tokens, with and without shared results. Run it with `make bench-runs`.
 //!
-//! A scripted model builds a program of modules, one frame for each. A module uses the two modules before it, so its frame
-//! needs their functions. It looks for them in its prompt, and reads the files of those that it does not find there. The
-//! frame that pushes can also write them into each briefing.
+//! A scripted model builds a program of modules, one frame for each module. A module uses the two modules
+//! before it, so its frame needs their functions. The frame looks for them in its prompt, and reads the files
+//! of the modules that it does not find in its prompt. The frame that pushes can also write the functions
+//! into each briefing.
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{RunSettings, ToolCall};
@@ -14,8 +15,8 @@ use serde_json::{Value, json};
 const SIZES: [usize; 3] = [4, 8, 16];
 /// Size of the file of a module.
 const FILE_BYTES: usize = 6_000;
-/// Prices of tokens that are read from the cache and of those that the model writes, as parts of the price of a token that is
-/// not in the cache.
+/// Prices of tokens that are read from the cache and of tokens that the model writes, as parts of the price
+/// of a token that is not in the cache.
 const PRICES: (f64, f64) = (0.1, 5.0);
 
 /// How a frame gets to know the modules before it.
@@ -73,7 +74,7 @@ struct Job {
     settings: RunSettings,
     modules: usize,
     way: Way,
-    /// The requests so far.
+    /// The requests that were made until now.
     requests: Vec<String>,
     spent: Spent,
 }
@@ -159,7 +160,7 @@ impl Job {
         }
     }
 
-    /// What a provider gets, in the order in which it caches.
+    /// The text that a provider gets, in the order in which the provider caches it.
     fn request(&self) -> String {
         let prompt = self.prompt();
         let messages: Vec<String> = prompt.messages.iter().map(|message| json!(message).to_string()).collect();

@@ -1,8 +1,8 @@
 //! Benchmarks commands and opening of stacks on disk.
 //!
 //! Folders are created in the system's folder for temporary files, or in `CALLSTACK_BENCH_FOLDER`. They are
-//! removed at the very end: on ext4, creating files is slow for minutes in a folder from which many files were
-//! removed, and `store/push_mirrored` would measure that.
+//! removed only when all benchmarks have ended. On ext4, creating files is slow for minutes in a folder from
+//! which many files were removed, and `store/push_mirrored` would measure that.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;

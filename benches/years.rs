@@ -1,10 +1,11 @@
-//! Measures a stack that many finished trees have gone through: opening it, its memory, small commands with the files beside the
-//! database, frames of finished trees, and the compaction of its history.
+//! Measures a stack in which many trees were finished: opening it, its memory, small commands with the files
+//! beside the database, frames of finished trees, and the compaction of its history.
 //!
-//! Each stack has finished trees of up to 31 frames of about 2 KB and an active tree of 100 frames. Processes of their own measure
-//! it. `YEARS_BENCH_FRAMES=1000,100000` sets the numbers of finished frames, `YEARS_BENCH_SECONDS` the time of the commands, one
-//! every 20 ms, and `CALLSTACK_BENCH_FOLDER` the folder for the stacks. Needs Linux, which counts what a process writes. A stack of
-//! a million frames takes 12 GB on the disk while it is measured, and some minutes.
+//! Each stack has finished trees of up to 31 frames of about 2 KB and an active tree of 100 frames. Separate
+//! processes measure it. `YEARS_BENCH_FRAMES=1000,100000` sets the numbers of finished frames.
+//! `YEARS_BENCH_SECONDS` sets the time during which commands run, one every 20 ms. `CALLSTACK_BENCH_FOLDER`
+//! sets the folder for the stacks. Needs Linux, which counts the bytes that a process writes. A stack of a
+//! million frames takes 12 GB on the disk while it is measured, and some minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,8 @@ use callstack_core::{Handle, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The most that a process may take, in megabytes, and that a command may write on average, in kilobytes.
+/// The maximum memory of a process, in megabytes, and the maximum that a command may write on average, in
+/// kilobytes.
 const MOST_RESIDENT: f64 = 40.0;
 const MOST_WRITTEN: f64 = 32.0;
 /// Time from one command to the next.
@@ -24,7 +26,7 @@ const STEP: Duration = Duration::from_millis(20);
 const TREE: usize = 31;
 /// Frames of the active tree.
 const ACTIVE: usize = 100;
-/// Number of pushes, and of finished frames that are fetched.
+/// Number of pushes. It is also the number of finished frames that are fetched.
 const SAMPLES: usize = 500;
 
 fn main() {
@@ -84,7 +86,8 @@ fn main() {
     results.iter().for_each(|(size, found)| check(*size, found));
 }
 
-/// Fails if memory, or what a command writes, grows with the history. Times depend on the machine, and are only printed.
+/// Fails if memory, or the amount that a command writes, grows with the history. Times depend on the machine,
+/// so they are only printed.
 fn check(size: usize, found: &Value) {
     let number = |name: &str| found[name].as_f64().unwrap();
     let (resident, written) = (number("resident") / 1e3, number("written") / number("commands") / 1e3);
@@ -133,7 +136,7 @@ fn frame(number: usize) -> NewFrame {
     NewFrame::new(text(number, 40)).criteria(text(number, 600)).criteria_compacted(text(number, 100))
 }
 
-/// Works through the finished trees, and leaves an active one.
+/// Works through the finished trees, and leaves an active tree.
 fn fill(folder: &Path, frames: usize) {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
     let finish = |handle, number: usize| stack.pop(handle, PopStatus::Completed, text(number, 900)).unwrap();
@@ -151,7 +154,7 @@ fn fill(folder: &Path, frames: usize) {
     let planned = stack.plan_children(root, plan).unwrap();
     stack.activate(planned[0]).unwrap();
     stack.close().unwrap();
-    // The files beside the database, as a process that was here before leaves them.
+    // Writes the files beside the database, as an earlier process would have left them.
     Stack::open(folder, StackOptions::default()).unwrap().close().unwrap();
 }
 
@@ -195,7 +198,7 @@ fn fetches(folder: &Path) -> Value {
     json!({ "fetch": times[times.len() / 2], "fetch_late": times[(times.len() - 1) * 99 / 100] })
 }
 
-/// Pushes frames below the active one, and below the root of an empty stack, in turn.
+/// Pushes frames, alternately below the active frame and below the root of an empty stack.
 fn pushes(folder: &Path) -> Value {
     let options = StackOptions::default().mirror(false);
     let empty = new_folder();

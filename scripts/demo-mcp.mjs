@@ -1,5 +1,6 @@
-// Shows `callstack mcp` at work: an agent is killed in the middle of a frame, and another one, in a new conversation, goes on
-// there with what the first has recorded. Both are scripted; the server and the stack are real.
+// Shows `callstack mcp` at work. An agent is killed in the middle of a frame. Another agent, in a new
+// conversation, continues there with the things that the first agent has recorded. Both agents are scripted;
+// the server and the stack are real.
 
 import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -10,7 +11,7 @@ import { createInterface } from "node:readline"
 const PROGRAM = resolve(import.meta.dirname, "../target/native/callstack")
 const folder = mkdtempSync(join(tmpdir(), "callstack-demo-"))
 
-/** An agent with a server of its own, as hosts start them. */
+/** An agent with a server of its own. The server is started in the same way as hosts start it. */
 class Agent {
   constructor(name) {
     this.name = name

@@ -1,5 +1,5 @@
-//! The tests of the library through its public interface, in folders by topic. `cargo test -p callstack-tests NAME`
-//! runs the tests whose path contains NAME, such as `store::processes` or `golden`.
+//! The tests of the library through its public interface, in folders by topic. `cargo test -p callstack-tests
+//! NAME` runs the tests whose path contains NAME. NAME is, for example, `store::processes` or `golden`.
 
 #[cfg(feature = "capi")]
 mod capi;

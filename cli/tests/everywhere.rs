@@ -1,4 +1,5 @@
-//! The program on every system on which it is built: on those without the shell and the terminals of Unix, this is the test.
+//! Tests of the program on every system for which it is built. On systems without the shell and the terminals
+//! of Unix, these are the only tests of the program.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +12,7 @@ fn callstack(stack: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).env("CALLSTACK_DIR", stack).stdin(Stdio::null()).output().unwrap()
 }
 
-/// What a command that succeeds says.
+/// The output of a command that must succeed.
 fn said(stack: &Path, arguments: &[&str]) -> String {
     let output = callstack(stack, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -66,7 +67,8 @@ fn a_folder_with_the_name_of_a_device_works_or_is_refused() {
     }
 }
 
-/// Windows 10 replaces an open file as Unix does. Older file systems and Wine refuse it, and the old file stays as it was.
+/// Windows 10 replaces an open file as Unix does. Older file systems and Wine refuse that, and the old file
+/// stays unchanged.
 #[test]
 fn a_written_file_takes_the_place_of_one_that_somebody_reads() {
     let place = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The formats of `callstack export`, from committed histories: the documents are those in `formats/`, other programs' readers
-//! understand them, and their sums are those of `callstack usage`.
+//! The formats of `callstack export`, from committed histories. The documents equal the ones in `formats/`,
+//! the readers of other programs understand them, and their sums are the sums of `callstack usage`.
 //!
 //! UPDATE_GOLDEN=1 writes the documents in `formats/`.
 
@@ -22,7 +22,7 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Builds the stack of a history, and of logs if there are any.
+/// Builds the stack of a history, and of its logs, if it has logs.
 fn stack(name: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let source = here().join("tests/cmd").join(name);
@@ -73,7 +73,8 @@ impl Usage {
     }
 }
 
-/// Compares with a committed document, which is named relative to this package.
+/// Compares a document with a committed document. The name of the committed document is relative to this
+/// package.
 fn assert_golden(name: &str, document: &str) {
     let path: PathBuf = here().join(name);
     let document = document.replace(concat!("callstack ", env!("CARGO_PKG_VERSION")), "callstack VERSION");
@@ -98,7 +99,7 @@ fn assert_golden_json(name: &str, document: &Value) {
     assert_golden(name, &(serde_json::to_string_pretty(document).unwrap() + "\n"));
 }
 
-/// The history is that of a run of `make demo`; to renew it, export the events of another run.
+/// The history comes from a run of `make demo`. To renew the history, export the events of another run.
 #[test]
 fn the_picture_of_the_readme_is_the_run_of_the_demo() {
     assert_golden("../docs/demo.svg", &run(stack("demo").path(), &["export", "--format", "svg"]));

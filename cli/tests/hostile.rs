@@ -1,4 +1,5 @@
-//! Attacks on the program: texts that a terminal would obey, files with marks, names that forge lines, and repairs at the same time.
+//! Attacks on the program: texts that a terminal would obey, files with byte order marks, names that forge
+//! lines, and repairs at the same time.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +54,7 @@ fn no_json_for_other_programs_has_characters_that_a_terminal_obeys() {
         assert_eq!(text.chars().find(is_obeyed), None, "{arguments:?}");
         assert!(text.contains("clear"), "{arguments:?}: {text}");
     }
-    // What programs read is the same.
+    // Output for programs has the same text.
     let log: Value = serde_json::from_str(&said(&place, &["log", "f1", "--raw"])).unwrap();
     assert_eq!(log["text"], OBEYED);
     let state: Value = serde_json::from_str(&said(&place, &["export"])).unwrap();
@@ -113,7 +114,7 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
     let again = folder.path().join("again");
     said(&again, &["import", "--new", &file]);
     assert_eq!(titles(&again), ["Old"]);
-    // The files of a stack, too.
+    // The same is true for the files of a stack.
     let restored = folder.path().join("restored");
     fs::create_dir_all(restored.join("frames")).unwrap();
     for file in ["state.json", "frames/old.json"] {
@@ -147,7 +148,7 @@ fn files_of_titles_and_check_lists_become_plans() {
             stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect();
         assert_eq!(ready, titles, "{name}");
     }
-    // The same plan a second time, and below a frame.
+    // Imports the same plan a second time, and below a frame.
     let folder = tempdir().unwrap();
     let list = write(&folder, "PLAN.md", "- [ ] Cart\n  - [x] Totals\n");
     let place = folder.path().join("stack");
@@ -193,7 +194,7 @@ fn two_repairs_at_once_leave_one_copy() {
         entries.filter(|name| name.to_string_lossy().contains("before-repair")).count()
     };
     let repair = || said(folder.path(), &["doctor", "--repair"]);
-    // Nothing is wrong, so nothing is kept.
+    // Nothing is wrong, so no copy is kept.
     let told = repair();
     assert!(told.contains("state.json and frames/ were right.") && told.contains("The stack is sound."), "{told}");
     assert_eq!(copies(), 0);

@@ -1,4 +1,5 @@
-//! `callstack init`: the settings of each host are written, change nothing else, start the server, and are taken back.
+//! `callstack init`: it writes the settings of each host and changes nothing else. The settings start the
+//! server, and `init` can remove them again.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +11,8 @@ use jsonc_parser::cst::CstRootNode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A host, the file with its settings, the key of the servers, and settings that people may have there.
+/// A host, the file with its settings, the key of the servers, and settings that people may have in
+/// this file.
 const HOSTS: [(&str, &str, &str, &str); 10] = [
     ("claude", ".mcp.json", "mcpServers", "{\n  \"mcpServers\": { \"other\": { \"command\": \"x\" } }\n}\n"),
     (
@@ -169,7 +171,7 @@ fn the_entry_names_the_stack_that_is_named() {
     }
 }
 
-/// Starts the server that settings name, and says hello.
+/// Starts the server that the settings name, and sends it a greeting.
 fn serves(words: &[String], folder: &Path) {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -295,7 +297,7 @@ fn comments_around_the_entry_stay_when_it_is_taken_back() {
         };
         project.write(file, &text);
         project.done(&[host]);
-        // What people add around the entry.
+        // Comments that people add around the entry.
         let written = project.read(file);
         let noted = match file.ends_with(".toml") {
             true => written.replace("[mcp_servers.callstack]", "# over it\n[mcp_servers.callstack]") + "# under it\n",
@@ -354,7 +356,7 @@ fn a_key_of_toml_is_taken_back_without_its_neighbours() {
 fn each_line_keeps_its_end() {
     for (host, file, _, text) in HOSTS {
         let project = Project::new();
-        // One line from another editor.
+        // One line comes from another editor.
         let mixed = match file.ends_with(".toml") {
             true => text.replacen('\n', "\r\n", 1),
             false => format!("// mine\r\n{text}"),
@@ -406,7 +408,7 @@ fn links_in_a_project_do_not_lead_to_other_settings() {
         let (project, home) = (Project::new(), TempDir::new().unwrap());
         fs::write(home.path().join("settings.json"), "{}").unwrap();
         let path = project.path(file);
-        // The file itself, one that does not exist yet, and the folder.
+        // Links to an existing file and to a file that does not exist yet, and a link in place of the folder.
         let parent = Path::new(file).parent().filter(|parent| !parent.as_os_str().is_empty());
         for target in ["settings.json", "new.json"] {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -425,7 +427,7 @@ fn links_in_a_project_do_not_lead_to_other_settings() {
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(home.path().join("settings.json")).unwrap(), "{}");
     }
-    // Those of Codex are the person's own.
+    // The settings of Codex belong to the person, so a link is allowed.
     let (project, home) = (Project::new(), TempDir::new().unwrap());
     fs::create_dir(project.path("codex")).unwrap();
     fs::write(home.path().join("config.toml"), "").unwrap();
@@ -450,7 +452,8 @@ fn a_link_to_settings_stays_one_and_keeps_its_rights() {
     assert!(project.path(".mcp.json").is_symlink() && !project.read("shared.json").contains("callstack"));
 }
 
-/// With --allow agents call the tools without a question, where the host has a setting for it; what else is there stays.
+/// With --allow, agents call the tools without a question, if the host has a setting for it. All other
+/// settings stay.
 #[test]
 fn tools_are_allowed_in_the_way_of_each_host() {
     let settings = ".claude/settings.local.json";
@@ -489,7 +492,7 @@ fn tools_are_allowed_in_the_way_of_each_host() {
     project.done(&["claude", "--undo"]);
     let left = [settings, ".mcp.json", ".claude"].map(|path| project.path(path).exists());
     assert_eq!(left, [false; 3], "nothing is left");
-    // A host without such a permission gets its entry all the same, and the person is told what to do.
+    // A host without such a permission still gets its entry, and the person is told what to do.
     let project = Project::new();
     let output = project.init(&["copilot", "--allow"]);
     let [told, noted] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -497,7 +500,7 @@ fn tools_are_allowed_in_the_way_of_each_host() {
     assert!(project.path(".github/mcp.json").exists());
 }
 
-/// Newer models of Codex call the tools directly, also where somebody has switched the mode for programs on.
+/// Newer models of Codex call the tools directly, even if a person has switched the mode for programs on.
 #[test]
 fn codex_calls_the_tools_directly() {
     let project = Project::new();
@@ -533,7 +536,7 @@ fn a_package_that_is_installed_is_noticed() {
     }
 }
 
-/// Nothing that was there before `init` goes with `--undo`: no words of lists, no empty sections, no files.
+/// `--undo` removes nothing that was there before `init`: no words of lists, no empty sections, no files.
 #[test]
 fn what_was_there_before_stays_when_the_entry_is_taken_back() {
     let local = ".claude/settings.local.json";
@@ -583,7 +586,7 @@ fn what_was_there_before_stays_when_the_entry_is_taken_back() {
     }
 }
 
-/// A second `init` does not forget what the first one has made.
+/// A second `init` does not forget what the first `init` has made.
 #[test]
 fn what_init_has_made_is_known_until_it_is_taken_back() {
     for (host, file, _, _) in HOSTS {
@@ -596,7 +599,7 @@ fn what_init_has_made_is_known_until_it_is_taken_back() {
     }
 }
 
-/// An empty variable names no folder: the host's own is used.
+/// An empty variable does not name a folder: the folder of the host is used.
 #[test]
 fn an_empty_variable_counts_as_none() {
     let project = Project::new();
@@ -609,7 +612,8 @@ fn an_empty_variable_counts_as_none() {
     assert!(said.contains("never both"), "the extension in the home folder is not seen: {said}");
 }
 
-/// The guide tells how many tokens a conversation pays for the server, with four characters for a token. It is to within a twentieth.
+/// The guide says how many tokens a conversation pays for the server, with four characters for a token. The
+/// number is right to within a twentieth.
 #[test]
 fn the_guide_says_what_the_tools_cost() {
     let project = Project::new();
@@ -637,7 +641,7 @@ fn the_guide_says_what_the_tools_cost() {
     let of = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap()["result"].clone();
     let (tools, instructions) = (of(2)["tools"].clone(), of(1)["instructions"].clone());
     let tokens = |text: &str| text.chars().count().div_ceil(4);
-    // What hosts give to a model; the rest of a definition is for themselves.
+    // The parts that hosts give to a model. Hosts use the rest of a definition themselves.
     let tools = tools.as_array().unwrap();
     let keys = ["name", "description", "inputSchema"];
     let read: Vec<Value> =
@@ -653,7 +657,7 @@ fn the_guide_says_what_the_tools_cost() {
     assert!(told.len() == 2 && is_near, "docs/mcp.md says {told:?} tokens, and it is {measured:?}");
 }
 
-/// What the README shows of the long session stands in the guide, where the bench writes it.
+/// The text of the README about the long session is the same as in the guide, where the bench writes it.
 #[test]
 fn the_readme_has_the_figures_of_the_guide() {
     let text = |file: &str| fs::read_to_string(format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
@@ -671,7 +675,7 @@ fn the_readme_has_the_figures_of_the_guide() {
     assert_eq!(shown, measured);
 }
 
-/// The question tells what an answer allows: two hosts have the permission for the whole entry only.
+/// The question says what an answer allows: two hosts only have a permission for the whole entry.
 #[test]
 #[cfg(unix)]
 fn a_terminal_asks_for_the_permission_and_says_how_far_it_reaches() {

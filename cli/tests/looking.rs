@@ -1,6 +1,6 @@
-//! The program on large, damaged, newer and read-only stacks, and with readers that have enough.
+//! The program on large, damaged, newer and read-only stacks, and with readers that close the output early.
 
-// Unix alone: permissions, signals and pipes.
+// Only on Unix: permissions, signals and pipes.
 #![cfg(unix)]
 
 use std::fs;
@@ -52,7 +52,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// A stack with two trees of 5,000 frames, half of them finished.
+/// A stack with two trees of 5,000 frames, where half of the frames are finished.
 fn large(folder: &Path) {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
     for tree in ["Shop", "Blog"] {
@@ -191,7 +191,7 @@ fn a_damaged_event_is_found_and_the_command_says_what_to_do() {
     assert!(problem["nextStep"].as_str().unwrap().contains("copy the folder"), "{problem}");
 }
 
-/// A stack with finished trees, of which the snapshot has one that the events do not give.
+/// A stack with finished trees. Its snapshot contains a tree that the events do not give.
 fn with_a_damaged_snapshot() -> TempDir {
     let folder = folder();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
@@ -204,7 +204,7 @@ fn with_a_damaged_snapshot() -> TempDir {
     let path = folder.path().join("stack.db");
     let (mut bytes, whole) = (fs::read(&path).unwrap(), br#""title":"Task number 7""#);
     let places: Vec<usize> = (0..bytes.len() - whole.len()).filter(|at| bytes[*at..].starts_with(whole)).collect();
-    // One in an event, one in the snapshot. The pages of the snapshot come later.
+    // One place is in an event, and one is in the snapshot. The pages of the snapshot come later.
     bytes[places.last().unwrap() + 10] = b'M';
     assert!(places.len() > 1, "the frame is in the snapshot");
     fs::write(&path, bytes).unwrap();
@@ -261,13 +261,13 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
     };
     assert_eq!(names(&target), [".gitignore", "frames", "stack.db", "state.json"]);
     assert_eq!(names(target.parent().unwrap()), ["stack"], "nothing unfinished is left");
-    // Into a folder that exists, and has other files.
+    // Into a folder that exists and has other files.
     let existing = other.path().join("existing");
     fs::create_dir(&existing).unwrap();
     fs::write(existing.join("notes.txt"), "mine").unwrap();
     assert!(run(&existing, &["import", "--new", events.to_str().unwrap()]).status.success());
     assert_eq!(names(&existing), ["frames", "notes.txt", "stack.db", "state.json"]);
-    // Nothing takes the place of a database, whoever has made it.
+    // Nothing replaces a database, no matter what has made it.
     let taken = other.path().join("taken");
     fs::create_dir_all(taken.join("stack.db")).unwrap();
     assert!(!run(&taken, &["import", "--new", events.to_str().unwrap()]).status.success());
@@ -371,7 +371,7 @@ fn reading_commands_write_nothing() {
         let mut files: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap())
-            // Readers count themselves in the shared memory of a database.
+            // Readers write their number into the shared memory of a database.
             .filter(|entry| entry.file_name() != "stack.db-shm")
             .map(|entry| (entry.file_name(), entry.metadata().unwrap().modified().unwrap()))
             .collect();

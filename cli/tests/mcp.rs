@@ -1,5 +1,6 @@
-//! `callstack mcp` as a process, spoken to in JSON-RPC by hand: the frames of conversations, hostile messages, many servers at
-//! once, and servers that are killed. `cli/tests/mcp` speaks to it with the official clients.
+//! `callstack mcp` as a process that the tests address in JSON-RPC: the frames of conversations, hostile
+//! messages, many servers at once, and servers that are killed. The tests in `cli/tests/mcp` use the official
+//! clients.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -59,7 +60,7 @@ impl Project {
         Server::start(command)
     }
 
-    /// A server whose client has said hello.
+    /// A server whose client has sent its greeting.
     fn connected(&self) -> Server {
         let mut server = self.server(&[]);
         server.greet("2025-06-18");
@@ -88,7 +89,7 @@ impl Server {
     }
 
     fn write(&mut self, line: impl AsRef<[u8]>) {
-        // A server that has gone is noticed when its answer is missing.
+        // If the server has ended, the test notices that when the answer is missing.
         let _ = self.input.as_mut().unwrap().write_all(&[line.as_ref(), b"\n"].concat());
     }
 
@@ -113,7 +114,7 @@ impl Server {
         self.answer_to(id)
     }
 
-    /// The answer to the request with this ID. What the server sends before is left out.
+    /// The answer to the request with this ID. Messages that the server sends before the answer are left out.
     fn answer_to(&mut self, id: u64) -> Value {
         loop {
             let message = self.read();
@@ -208,7 +209,7 @@ fn ends_with(text: &str, end: &str) {
     assert!(text.ends_with(end), "{text}\nshould end with: {end}");
 }
 
-/// A session of Claude Code with a server, whose hooks are run by hand. It is in the frame f1.
+/// A session of Claude Code with a server. The test runs its hooks. The session is in the frame f1.
 struct Session {
     project: Project,
     server: Server,
@@ -219,7 +220,7 @@ impl Session {
         Self::of_package(&[("CALLSTACK_WORKER", "callstack:worker")])
     }
 
-    /// With the variables of a package.
+    /// A session with the variables of a package.
     fn of_package(variables: &[(&str, &str)]) -> Self {
         let project = Project::new();
         let mut command = project.command();
@@ -230,12 +231,12 @@ impl Session {
         Self { project, server }
     }
 
-    /// Runs a hook, and returns what it writes for people.
+    /// Runs a hook, and returns the text that it writes for people.
     fn hook(&self, name: &str, agent: Option<&str>, event: Value) -> String {
         self.run_hook(name, agent, event).1
     }
 
-    /// Runs a hook, and returns what it writes for the host, and for people.
+    /// Runs a hook, and returns the text that it writes for the host, and the text for people.
     fn run_hook(&self, name: &str, agent: Option<&str>, mut event: Value) -> (String, String) {
         event["session_id"] = json!("ses");
         event["agent_id"] = json!(agent);
@@ -249,12 +250,13 @@ impl Session {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
-    /// A call of a tool by a subagent, whose name the hook adds before.
+    /// A call of a tool by a subagent. The hook adds the name of the subagent before the call.
     fn call(&mut self, agent: &str, tool: &str, arguments: Value) -> String {
         self.call_as(Some(agent), tool, arguments)
     }
 
-    /// A call of a tool by the session, or by a subagent of it, whose name the hook adds before.
+    /// A call of a tool by the session or by one of its subagents. The hook adds the name of the subagent
+    /// before the call.
     fn call_as(&mut self, agent: Option<&str>, tool: &str, arguments: Value) -> String {
         let (said, errors) = self.run_hook("pre-tool-use", agent, json!({ "tool_input": arguments }));
         assert_eq!(errors, "");
@@ -306,7 +308,8 @@ fn a_prompt_that_mentions_a_frame_does_not_hand_it_over() {
     assert_eq!(session.frame("f2").results.as_deref(), Some("cart.rs"));
 }
 
-/// Several frames are handed over by one call; what each subagent needs is added to its prompt, and its answer are the results.
+/// One call hands several frames over. Each prompt gets what its subagent needs, and the answer of the
+/// subagent becomes the results.
 #[test]
 fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
     let mut session = Session::new();
@@ -346,7 +349,8 @@ fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
     assert_eq!(said, "", "a prompt that hands nothing over stays as it is");
 }
 
-/// The worker of the plugin has none of our tools, so its prompt names none; the answer of the hand-over names the worker.
+/// The worker of the plugin has none of our tools, so its prompt names none. The answer of the hand-over
+/// names the worker.
 #[test]
 fn the_worker_of_the_plugin_is_told_of_no_tools() {
     let mut session = Session::new();
@@ -366,7 +370,8 @@ fn the_worker_of_the_plugin_is_told_of_no_tools() {
     }
 }
 
-/// A worker can look nothing up: its prompt is completed also if the agent has not used the very words.
+/// A worker cannot look up anything. So its prompt is completed even if the agent has not used the
+/// exact words.
 #[test]
 fn the_prompt_of_a_worker_need_not_have_the_very_words() {
     let mut session = Session::new();
@@ -392,7 +397,8 @@ fn the_prompt_of_a_worker_need_not_have_the_very_words() {
     assert!(prompt(&session, "callstack:worker", "Do f3.").contains("frame f3 (Mail)"));
 }
 
-/// The frame of a subagent whose requests fail for good has failed, whether it was handed over or its own.
+/// If the requests of a subagent fail permanently, its frame has failed. It does not matter whether the frame
+/// was handed over or is the subagent's own.
 #[test]
 fn a_subagent_that_breaks_off_fails_its_frame() {
     let mut session = Session::new();
@@ -408,13 +414,13 @@ fn a_subagent_that_breaks_off_fails_its_frame() {
     let cart = session.frame("f3");
     assert_eq!((cart.status, cart.results.as_deref()), (FrameStatus::Failed, Some("Agent terminated early")));
     assert_eq!(session.hook("post-tool-use-failure", None, failed), "", "it has failed already");
-    // The session itself goes on.
+    // The session itself continues.
     session.hook("stop-failure", None, json!({ "last_assistant_message": "API Error: 500" }));
     assert_eq!(session.frame("f1").status, FrameStatus::InProgress);
 }
 
-/// Where a proxy sees the answers of subagents, but their calls come in the name of the conversation: a call that names a subagent's frame
-/// is that subagent's.
+/// A proxy sees the answers of subagents, but their calls come in the name of the conversation. A call that
+/// names the frame of a subagent counts as a call of that subagent.
 #[test]
 fn calls_of_subagents_without_a_name_are_told_by_their_frame() {
     let project = Project::new();
@@ -425,7 +431,7 @@ fn calls_of_subagents_without_a_name_are_told_by_their_frame() {
     server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It works" }));
     let handed = server.done(None, "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
     assert!(handed.contains("is recorded as the results of f2") && !handed.contains("call pop"), "{handed}");
-    // The proxy has seen its first request.
+    // The proxy has seen the first request of the subagent.
     let stack = project.stack();
     let agent = Actor::new(HolderKind::Conversation, "qwen/4f0c/1").caller("qwen/4f0c");
     stack.as_actor(agent.clone()).resume("f2").unwrap();
@@ -442,7 +448,8 @@ fn calls_of_subagents_without_a_name_are_told_by_their_frame() {
     assert_eq!(frames, [FrameStatus::InProgress, FrameStatus::Completed, FrameStatus::Completed]);
 }
 
-/// A package whose hooks name conversations, and tell of no subagents, hands a frame over with all that it needs.
+/// A package whose hooks name conversations, but do not report subagents, hands a frame over with everything
+/// that the subagent needs.
 #[test]
 fn without_hooks_for_subagents_the_prompt_is_whole() {
     let mut session = Session::of_package(&[]);
@@ -457,7 +464,7 @@ fn added(said: &str) -> String {
     said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The advice to plan stands in the answer with which the frame begins, and nowhere else.
+/// The advice to plan is in the answer with which the frame begins, and nowhere else.
 #[test]
 fn the_advice_to_plan_is_given_once() {
     let mut session = Session::new();
@@ -472,7 +479,7 @@ fn the_advice_to_plan_is_given_once() {
     assert_eq!(told, 1, "once");
 }
 
-/// The changing part of a context is told with a prompt if it is not what was told last.
+/// A prompt gets the volatile part of a context if it differs from the one that was sent last.
 #[test]
 fn a_prompt_is_told_only_what_has_changed() {
     let mut session = Session::new();
@@ -485,13 +492,14 @@ fn a_prompt_is_told_only_what_has_changed() {
     let changed = prompted(&session);
     assert!(changed.contains("Mail"), "{changed}");
     assert_eq!(prompted(&session), "", "nothing has changed");
-    // What was told of another frame meanwhile is the last.
+    // After a text about another frame, that text is the one that was sent last.
     session.call_as(None, "push", json!({ "title": "Cart", "successCriteria": "Totals" }));
     assert!(prompted(&session).contains("Cart"), "another frame");
     session.call_as(None, "invalidate", json!({ "frame": "Cart", "reason": "It is bought" }));
     assert!(prompted(&session).contains("<stack-now"), "the first frame again");
     assert_eq!(prompted(&session), "", "nothing has changed");
-    // The summary of a compaction takes its place, and the beginning behind it tells all.
+    // The summary of a compaction replaces the text, and the session start after the compaction sends
+    // everything.
     session.hook("pre-compact", None, json!({}));
     assert!(prompted(&session).contains("Mail"), "after a compaction");
     session.hook("pre-compact", None, json!({}));
@@ -500,7 +508,7 @@ fn a_prompt_is_told_only_what_has_changed() {
     assert_eq!(prompted(&session), "", "the beginning has told it");
 }
 
-/// Files that a shell changes are artifacts, as far as the command line names them.
+/// Files that a shell changes are artifacts, if the command line names them.
 #[test]
 fn files_that_bash_changes_are_artifacts() {
     let session = Session::new();
@@ -513,13 +521,14 @@ fn files_that_bash_changes_are_artifacts() {
     run("git mv old.rs new.rs && cargo test > out.log 2>&1", "");
     run("touch a.ts ../b.ts ../../outside.ts > /tmp/log", "web");
     run("ls -l | grep x", "");
-    // The folder in which the command has left its shell.
+    // The folder in which the shell is after the command.
     run("cd docs && touch guide.md", "docs");
     let artifacts = session.frame("f1").artifacts;
     assert_eq!(artifacts, ["new.rs (renamed from old.rs)", "out.log", "web/a.ts", "b.ts", "docs/guide.md"]);
 }
 
-/// A subagent that works without a frame that was handed over is told what its frame is for, within its budget.
+/// A subagent that works without a frame that was handed over gets a description of its frame, within
+/// its budget.
 #[test]
 fn a_subagent_without_a_task_of_ours_gets_the_context_of_its_frame() {
     let session = Session::new();
@@ -527,7 +536,7 @@ fn a_subagent_without_a_task_of_ours_gets_the_context_of_its_frame() {
     let told = added(&said);
     assert!(told.starts_with("Your work is frame f2 (general)") && told.contains("<stack-context"), "{told}");
     assert!(told.len() < 1_200 * 6, "{} bytes", told.len());
-    // One that is known is told nothing again.
+    // A subagent that is known gets nothing a second time.
     let (said, _) = session.run_hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
     assert_eq!(added(&said), "");
 }
@@ -539,12 +548,13 @@ fn the_summary_of_a_compaction_becomes_the_results_so_far() {
         next come the taxes in src/taxes.rs.";
     session.hook("post-compact", None, json!({ "compact_summary": summary }));
     assert_eq!(session.frame("f1").results.as_deref(), Some(summary));
-    // One that says less changes nothing.
+    // A summary that says less changes nothing.
     session.hook("post-compact", None, json!({ "compact_summary": "We talked." }));
     assert_eq!(session.frame("f1").results.as_deref(), Some(summary));
 }
 
-/// A subagent that was told of at no time, beside one to which a frame was handed over, has its frame at its end.
+/// A subagent that was never reported has its frame at its end, even beside a subagent to which a frame was
+/// handed over.
 #[test]
 fn the_answer_of_a_subagent_without_a_frame_is_kept() {
     let mut session = Session::new();
@@ -554,7 +564,7 @@ fn the_answer_of_a_subagent_without_a_frame_is_kept() {
     session.named("docs", "Review the docs");
     let (cart, docs) = (session.frame("f2"), session.frame("f3"));
     assert_eq!((cart.status, docs.results.as_deref()), (FrameStatus::InProgress, Some("Docs are fine")));
-    // It can also call a tool before.
+    // Such a subagent can also call a tool before its end.
     session.hook("subagent-start", Some("mail"), json!({ "agent_type": "general" }));
     ends_with(&session.call("mail", "record", json!({ "decisions": ["Retry"] })), "You are in f4 (subagent).");
     session.named("mail", "Look at the mail");
@@ -565,7 +575,8 @@ fn the_answer_of_a_subagent_without_a_frame_is_kept() {
     assert_eq!(session.frame("f2").status, FrameStatus::InProgress);
 }
 
-/// Without hooks, the prompt has all that the subagent needs, which pops the frame by its handle.
+/// Without hooks, the prompt has everything that the subagent needs. The subagent pops the frame by
+/// its handle.
 #[test]
 fn a_subagent_pops_what_was_handed_over_without_entering_it() {
     let project = Project::new();
@@ -573,7 +584,7 @@ fn a_subagent_pops_what_was_handed_over_without_entering_it() {
     server.push("lead", "Shop");
     server.done(Some("lead"), "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
     server.done(Some("sub"), "record", json!({ "decisions": ["Integers"], "frame": "f2" }));
-    // It splits its work: the part is not its task.
+    // The subagent splits its work: the part is not its task.
     let part = json!({ "title": "Totals", "successCriteria": "They add up", "frame": "f2" });
     ends_with(&server.done(Some("sub"), "push", part), "You are in f3 (Totals).");
     ends_with(&server.pop("sub", "totals.rs"), "You are in f2 (Cart).");
@@ -665,7 +676,7 @@ fn a_client_that_starts_a_server_for_each_conversation_needs_no_name() {
         server.done(None, "push", cart.clone());
         ends_with(&server.done(None, "pop", completed("cart.rs")), &format!("You are in {shop_frame} (Shop)."));
         beside.done(None, "pop", completed("Another shop"));
-        // The frame of a conversation that ends with its server is free for the next one.
+        // When a conversation ends together with its server, its frame is free for the next conversation.
         assert_eq!(server.end(), Some(0));
         let mut next = project.server(&[]);
         next.greet_as(client, "2025-06-18", json!({}));
@@ -774,7 +785,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
     assert_eq!(popped, "f2 (Cart) is completed. Next: activate f3 (Checkout).\nYou are in f1 (Shop).");
     let begun = server.done(Some("one"), "activate", json!({ "frame": "f3" }));
     assert!(begun.contains("src/cart.rs adds up"), "it has the results on which it depends: {begun}");
-    // Another conversation begins its own task, and a new server knows both.
+    // Another conversation begins its own task, and a new server knows both tasks.
     ends_with(&server.push("two", "Blog"), "You are in f4 (Blog).");
     assert_eq!(server.end(), Some(0));
     let mut server = project.connected();
@@ -869,7 +880,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
     server.done(Some("one"), "plan", json!({ "frames": frames }));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));
     let pop = |next: Value| json!({ "status": "completed", "results": "done-it", "next": next });
-    // Nothing has changed if the next one cannot begin.
+    // Nothing has changed if the next frame cannot begin.
     let refused = server.refused(Some("one"), "pop", pop(json!("Page")));
     assert!(refused.contains("f5") && refused.contains("f4 (Search) is planned"), "{refused}");
     let blocked = json!({ "status": "blocked", "results": "so far", "question": "Which?", "next": true });
@@ -881,7 +892,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
         "its task and the results it needs: {begun}"
     );
     ends_with(&begun, "You are in f3 (Checkout).");
-    // By its name, as a text; then nothing is left.
+    // By its name, as a text. After that, no frame is left.
     ends_with(&server.done(Some("one"), "pop", pop(json!("f4"))), "You are in f4 (Search).");
     ends_with(&server.done(Some("one"), "pop", pop(json!("true"))), "You are in f5 (Page).");
     let popped = server.done(Some("one"), "pop", pop(json!(true)));
@@ -997,7 +1008,7 @@ fn two_subagents_at_once_do_not_mix() {
         ends_with(&prompt, "You are in f1 (Shop).");
         assert!(prompt.contains("<title>Shop</title>") && prompt.contains("It works"), "{prompt}");
     }
-    // Subagents that the host tells apart need the handle only once.
+    // Subagents that the host distinguishes need the handle only once.
     for (agent, frame) in [("a", "f2"), ("b", "f3")] {
         server.done(Some(agent), "activate", json!({ "frame": frame }));
     }
@@ -1014,7 +1025,8 @@ fn two_subagents_at_once_do_not_mix() {
     ends_with(&server.pop("b", "mail.rs"), "You are in no frame.");
     let status = server.done(Some("lead"), "status", json!({ "of": "f3", "wait": 5 }));
     assert!(status.contains("mail.rs"), "{status}");
-    // Subagents that share the name of the one that has sent them pass the handle, and do not move it.
+    // Subagents that share the name of the agent that started them pass the handle, and do not move
+    // that agent.
     server.done(Some("lead"), "push", json!({ "title": "Docs", "successCriteria": "It works", "handOver": true }));
     server.done(Some("lead"), "activate", json!({ "frame": "f5" }));
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in f1 (Shop).");
@@ -1076,8 +1088,8 @@ fn questions_and_failures_go_on() {
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f3 (Taxes).");
 }
 
-/// A server whose client shows questions to a person, with the frame f1, which is popped as blocked by the request 100. Returns
-/// the server's request for an answer.
+/// A server whose client shows questions to a person. Its frame f1 is popped as blocked by the request 100.
+/// Returns the request for an answer that the server sends.
 fn blocked_before_a_person(project: &Project) -> (Server, Value) {
     let mut server = project.server(&[]);
     server.greet_with("2025-06-18", json!({ "elicitation": {} }));
@@ -1090,7 +1102,7 @@ fn blocked_before_a_person(project: &Project) -> (Server, Value) {
     assert_eq!(asked["params"]["message"], "f1 (Taxes) waits for an answer:\n  Which rate?\n  Or none?");
     let schema = &asked["params"]["requestedSchema"];
     assert_eq!((&schema["properties"]["answer"]["type"], &schema["required"]), (&json!("string"), &json!(["answer"])));
-    // Whatever the person does, the question is kept.
+    // No matter what the person does, the question is kept.
     assert_eq!(project.stack().frame("f1").unwrap().status, FrameStatus::Blocked);
     (server, asked)
 }
@@ -1173,7 +1185,7 @@ fn an_answer_is_not_used_for_another_question() {
 fn an_answer_after_the_call_is_kept() {
     let project = Project::new();
     let (mut server, asked) = blocked_before_a_person(&project);
-    // The host gives up the call while the person still thinks.
+    // The host cancels the call while the person still thinks.
     let cancelled = json!({ "requestId": 100, "reason": "timeout" });
     server.write(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }).to_string());
     server.done(Some("one"), "status", json!({}));
@@ -1325,12 +1337,12 @@ fn one_conversation_works_in_a_frame() {
     let refused = server.refused(Some("lead"), "pop", json!({ "status": "completed", "results": "The shop" }));
     assert!(refused.contains("open or planned below it: f2"), "{refused}");
     server.pop("agent", "cart.rs");
-    // The task of the agent is over: it begins no other one by mistake.
+    // The task of the agent has ended: the agent does not begin another task by mistake.
     let refused = server.refused(Some("agent"), "push", json!({ "title": "More", "successCriteria": "It works" }));
     assert!(refused.contains("your task f2 (Cart) is completed: end your turn"), "{refused}");
     server.refused(Some("agent"), "pop", json!({ "status": "completed", "results": "Again" }));
     ends_with(&server.done(Some("agent"), "status", json!({})), "You are in no frame.");
-    // Another conversation goes on where the first one has ended.
+    // Another conversation continues where the first conversation has ended.
     let taken = server.done(Some("next"), "activate", json!({ "frame": "f1", "takeOver": true }));
     ends_with(&taken, "You are in f1 (Shop).");
     server.pop("next", "The shop");
@@ -1345,7 +1357,7 @@ fn one_conversation_works_in_a_frame() {
 fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_above() {
     let project = Project::new();
     let mut server = project.connected();
-    // By hand, without a hold of a worker.
+    // By hand, so no worker holds the frame.
     let by_hand = |arguments: &[&str]| assert!(project.command().args(arguments).output().unwrap().status.success());
     let refused = |server: &mut Server, says: &[&str]| {
         for (tool, arguments) in [
@@ -1361,7 +1373,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     let above = "activate {\"frame\": \"f1\"} goes on in the frame above it";
     server.push("one", "Shop");
 
-    // Another conversation has taken it over.
+    // Another conversation has taken the frame over.
     server.push("one", "Cart");
     server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
     refused(&mut server, &["you were in f2 (Cart), and somebody else has taken it over", above]);
@@ -1369,7 +1381,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     refused(&mut server, &["you were in f2 (Cart), which somebody else has set to completed", above]);
     ends_with(&server.done(Some("one"), "activate", json!({ "frame": "f1" })), "You are in f1 (Shop).");
 
-    // A person has ended it, while the conversation was in a frame below it.
+    // A person has ended the frame, while the conversation was in a frame below it.
     server.push("one", "Mail");
     server.push("one", "Rates");
     by_hand(&["pop", "f3", "--anyway", "--results", "mail.rs"]);
@@ -1379,7 +1391,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     refused(&mut server, &["you were in f3 (Mail), which somebody else has set to completed", above]);
     server.done(Some("one"), "activate", json!({ "frame": "f1" }));
 
-    // A person has stopped it.
+    // A person has stopped the frame.
     server.push("one", "Orders");
     by_hand(&["stop", "f5", "--reason", "The wrong table"]);
     refused(
@@ -1400,7 +1412,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     assert!(begun.contains("Take the table orders"), "{begun}");
     ends_with(&server.pop("one", "orders.rs"), "You are in f1 (Shop).");
 
-    // Another task makes it hear no more of it.
+    // After another task has begun, the conversation gets no more messages about the frame.
     server.push("one", "Pages");
     by_hand(&["invalidate", "f6", "Not needed"]);
     server.refused(Some("one"), "record", json!({ "decisions": ["Late"] }));
@@ -1421,12 +1433,12 @@ fn a_conversation_that_pops_below_the_frame_of_another_does_not_take_that() {
     assert_eq!(popped, "f3 (Rates) is completed.\nYou are in no frame.");
     let refused = server.refused(Some("b"), "pop", json!({ "status": "completed", "results": "Taken" }));
     assert!(refused.contains("this conversation is in no frame"), "{refused}");
-    // One that has a task of its own goes back to that.
+    // A conversation that has a task of its own returns to that task.
     server.push("b", "Blog");
     server.done(Some("b"), "push", below("Taxes", "f2"));
     let popped = server.pop("b", "taxes.rs");
     assert_eq!(popped, "f5 (Taxes) is completed.\nYou are in f4 (Blog).");
-    // The first one goes back up its own way, also while it is further below.
+    // The first conversation returns to its own frames, even if it is further below.
     server.push("a", "Totals");
     server.refused(Some("b"), "activate", json!({ "frame": "f2" }));
     server.refused(Some("b"), "pop", json!({ "frame": "f2", "status": "failed", "results": "Taken" }));
@@ -1491,7 +1503,7 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     stack.refresh().unwrap();
     assert_eq!(stack.frame("f1").unwrap().status, FrameStatus::InProgress);
     ends_with(&server.done(Some("one"), "activate", json!({ "frame": "f1" })), "You are in f1 (Shop).");
-    // A frame that one has handed over is closed by the giver, who stays where he is.
+    // The conversation that has handed a frame over closes that frame, and stays where it is.
     server.done(Some("one"), "push", json!({ "title": "Mail", "successCriteria": "Sent", "handOver": true }));
     let popped = server.done(
         Some("one"),
@@ -1499,7 +1511,7 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
         json!({ "frame": "f3", "status": "completed", "results": "Not needed after all" }),
     );
     ends_with(&popped, "You are in f1 (Shop).");
-    // What a subagent with the same name pushes does not move the giver.
+    // A push by a subagent with the same name does not move the conversation that handed the frame over.
     server.done(Some("one"), "push", json!({ "title": "Docs", "successCriteria": "Read", "handOver": true }));
     let push = json!({ "title": "Chapter", "successCriteria": "Read", "frame": "f4" });
     ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to go on in it.");
@@ -1722,7 +1734,7 @@ fn a_server_leaves_nothing_where_nobody_uses_it() {
     assert_eq!(server.end(), Some(0));
 }
 
-/// A conversation that begins learns where the work stands: by a hook, or from the description of the server.
+/// A conversation that begins gets the state of the work: from a hook, or from the description of the server.
 #[test]
 fn a_conversation_that_begins_learns_where_the_work_stands() {
     let project = Project::new();
@@ -1736,7 +1748,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     server.push("one", "Shop");
     server.push("one", "Cart");
     assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Other conversations work in them"));
-    // The conversation has ended without a word, and its lease is over.
+    // The conversation has ended without a message, and its lease has ended.
     for frame in ["f1", "f2"] {
         project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
         project.stack().resume(frame).unwrap();
@@ -1750,7 +1762,8 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     assert!(context.contains("Open frames") && context.contains("<title>Cart</title>"), "{context}");
 }
 
-/// Whatever state the work is in, it is told as it is, once, and also where the model sees no description of a server.
+/// The state of the work is described as it is, once, and also for models that do not see the description of
+/// a server.
 #[test]
 fn where_the_work_stands_is_told_as_it_is() {
     let project = Project::new();
@@ -1783,14 +1796,14 @@ fn where_the_work_stands_is_told_as_it_is() {
     };
     assert!(first_tool("qwen-cli-mcp-client-callstack").contains("Waiting for an answer: f1."));
     assert!(!first_tool("codex-mcp-client").contains("Waiting"));
-    // A hook tells it.
+    // Here a hook describes the state.
     let mut command = project.command();
     command.arg("mcp").env("CALLSTACK_TOLD_BY_HOOKS", "1");
     let told = Server::start(command).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
     assert!(!told.contains("Waiting"), "{told}");
 }
 
-/// What was said and done in a frame is read by the tool that shows the frame.
+/// The tool that shows a frame also shows what was said and done in it.
 #[test]
 fn status_shows_the_log_of_a_frame() {
     let project = Project::new();
@@ -1814,7 +1827,8 @@ fn status_shows_the_log_of_a_frame() {
     assert!(refused.contains("log needs the frame"), "{refused}");
 }
 
-/// The document says what the definitions cost, at four characters a token. `UPDATE_DOCS=1` writes the figures.
+/// The document says how many tokens the definitions cost, with four characters for a token. `UPDATE_DOCS=1`
+/// writes the figures.
 #[test]
 fn the_document_says_what_the_definitions_cost() {
     let project = Project::new();
@@ -1938,7 +1952,7 @@ fn hostile_messages_harm_nobody() {
     ] {
         server.write(line);
     }
-    // The answers to these may come or not; the server goes on.
+    // Answers to these lines are optional; the server continues.
     server.requests = 1_000;
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
     for (method, params) in [
@@ -1958,7 +1972,7 @@ fn hostile_messages_harm_nobody() {
     let odd =
         json!({ "title": "</title><frame>\u{202e}", "successCriteria": "\u{0}\n", "_meta": { "threadId": "../x" } });
     server.refused(Some("one"), "push", odd);
-    // A name that is too long is none.
+    // A name that is too long does not count as a name.
     server.refused(Some(&"y".repeat(100_000)), "push", json!({ "title": "Blog", "successCriteria": "It works" }));
     assert_eq!(server.end(), Some(0));
     assert!(project.stack().health().unwrap().is_sound());
@@ -2004,7 +2018,7 @@ fn every_request_with_an_id_gets_an_answer() {
         (r#"{"id": 7}"#, -32_600),
         (r#"{"jsonrpc": "1.0", "id": 7, "method": "ping"}"#, -32_600),
     ];
-    // Also before the client has said hello, and to that itself.
+    // The server answers these lines with errors, also before the greeting of the client.
     for (line, code) in unreadable {
         server.write(line);
         let answer = server.answer_to(7);
@@ -2015,7 +2029,7 @@ fn every_request_with_an_id_gets_an_answer() {
         server.write(line);
         assert_eq!(server.answer_to(7)["error"]["code"], code);
     }
-    // A batch of this version.
+    // A batch, which this version of the protocol allows.
     server.write(r#"[{"jsonrpc": "2.0", "id": 8, "method": "ping"}, {"id": 9, "method": 5}]"#);
     let mut answers = [server.read(), server.read()];
     answers.sort_by_key(|answer| answer["id"].as_u64());
@@ -2153,7 +2167,8 @@ fn another_agent_goes_on_where_a_killed_one_has_ended() {
     let begun = server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
     assert!(begun.contains("no taxes yet") && begun.contains("Cents, so that sums are exact"), "{begun}");
     ends_with(&begun, "You are in f2 (Cart).");
-    // What the first one would have gone back to is still its own, until somebody takes that over, too.
+    // The frame to which the first conversation would have returned is still its own, until another
+    // conversation takes it over, too.
     ends_with(&server.pop("two", "cart.rs with taxes"), "You are in no frame.");
     let begun = server.done(Some("two"), "activate", json!({ "frame": "f1", "takeOver": true }));
     ends_with(&begun, "You are in f1 (Shop).");
@@ -2213,7 +2228,7 @@ impl HttpServer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut request = format!("POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
-        // A server that refuses a request may close before it has read the body. Its answer is there all the same.
+        // A server that refuses a request may close before it has read the body. Its answer still arrives.
         let may_close =
             |error: &std::io::Error| matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset);
         let sent = stream.write_all(&[request.as_bytes(), b"\r\n", body].concat());
@@ -2333,7 +2348,7 @@ fn the_stack_is_the_one_that_is_named() {
     assert!(path.join("stack.db").is_file() && !project.path().exists());
 }
 
-/// A session that ends lets its frames go: another one goes on there without takeOver.
+/// A session that ends releases its frames: another session continues there without takeOver.
 #[test]
 fn the_frames_of_a_session_that_ends_are_free() {
     let session = Session::new();
@@ -2341,14 +2356,15 @@ fn the_frames_of_a_session_that_ends_are_free() {
     next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
     session.hook("session-end", Some("agent"), json!({}));
     next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
-    // Nor does a field of another type keep them.
+    // A field of another type does not keep the frames either.
     session.hook("session-end", None, json!({ "background_tasks": 5, "cwd": ["x"] }));
     let told = session.project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
     assert!(told.contains("Nobody works on f1 (Shop)"), "{told}");
     next.done(Some("next"), "activate", json!({ "frame": "f1" }));
 }
 
-/// A hook reads the transcript that it is told of: what was said and used is recorded once, and not at all where a proxy records it.
+/// A hook reads the transcript that its event names. What was said and used is recorded once. If a proxy
+/// records it, the hook records nothing.
 #[test]
 fn hooks_record_what_transcripts_say() {
     let session = Session::new();
@@ -2390,7 +2406,7 @@ fn hooks_record_what_transcripts_say() {
     assert_eq!(String::from_utf8(raw.stdout).unwrap().lines().count(), 2, "the proxy records it");
 }
 
-/// A session that was killed told nothing of its end: the next one reads what it has said.
+/// A session that was killed did not report its end. The next session reads what the killed session has said.
 #[test]
 fn the_transcript_of_a_killed_session_is_read_by_the_next_one() {
     let session = Session::new();
@@ -2420,7 +2436,7 @@ fn the_transcript_of_a_killed_session_is_read_by_the_next_one() {
     assert_eq!(said, ["Build it.", "I have begun.", "And?"], "the last step may not be whole");
 }
 
-/// The plugin says once for each session that the project has the tools a second time.
+/// If the project has the tools a second time, the plugin says so once for each session.
 #[test]
 fn the_plugin_notices_an_entry_of_init() {
     let session = Session::new();

@@ -1,4 +1,5 @@
-//! Sessions of OpenCode where it keeps them: in its database, and in the JSON files of earlier versions.
+//! Sessions of OpenCode in the places where it keeps them: in its database, and in the JSON files of earlier
+//! versions.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +10,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The fixture of an export, with the session of its sub-agent.
+/// The fixture of an export, with the session of its subagent.
 fn sessions() -> Vec<Value> {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/sessions/opencode.json");
     let session: Value = serde_json::from_str(&fs::read_to_string(fixture).unwrap()).unwrap();
@@ -71,7 +72,7 @@ impl Place {
         serde_json::from_str::<Value>(&json).unwrap()["data"].take()
     }
 
-    /// The database, with the tables that are read.
+    /// The database, with the tables that the program reads.
     fn database(&self, name: &str) -> Connection {
         let database = Connection::open(self.data().join(name)).unwrap();
         database
@@ -122,7 +123,8 @@ fn add_session(database: &Connection, info: &Value) {
     database.execute("INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", values).unwrap();
 }
 
-/// Adds a session that was written now, without its messages. Returns the time in milliseconds since the Unix epoch.
+/// Adds a session that was written just now, without its messages. Returns the time in milliseconds since the
+/// Unix epoch.
 fn add_recent_session(database: &Connection, info: &Value) -> i64 {
     add_session(database, info);
     let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
@@ -172,7 +174,7 @@ fn the_database_and_the_files_of_earlier_versions_give_the_same_tree() {
     assert_eq!(titles(&trees[0])[0], "0 Cart work");
     assert!(titles(&trees[0]).contains(&"2 Look".to_owned()), "{:?}", titles(&trees[0]));
 
-    // What the sub-agent has used belongs to its frame, with its times.
+    // The usage of the subagent belongs to its frame, with its times.
     let frames = trees[0]["frames"].as_array().unwrap();
     let agent = frames.iter().find(|frame| frame["title"] == "Look").unwrap()["handle"].as_str().unwrap();
     let used = new.data_of(&["usage", agent, "--session", "ses_1"]);
@@ -180,7 +182,7 @@ fn the_database_and_the_files_of_earlier_versions_give_the_same_tree() {
     assert!(new.done(&["log", agent, "--session", "ses_1"]).contains("It is fine."));
     assert!(new.done(&["fold", "ses_1"]).contains("requests"));
 
-    // Who is not in the folder of the session does not see it.
+    // A command that does not run in the folder of the session does not see the session.
     assert_eq!(new.data_of(&["sessions"])["sessions"], json!([]));
 }
 
@@ -257,7 +259,7 @@ fn messages_are_taken_over_once_they_cannot_change_any_more() {
     add_message(&database, "ses_1", &running);
     add(&database, &all[1]);
 
-    // The call of the sub-agent runs.
+    // The call of the subagent runs.
     let begun = place.data_of(&["tree", "--session", "ses_1"]);
     assert_eq!(titles(&begun), ["0 Cart work", "1 Look at the cart."]);
     let imported = place.data_of(&["import", "ses_1"]);
@@ -266,7 +268,7 @@ fn messages_are_taken_over_once_they_cannot_change_any_more() {
     messages[1..].iter().for_each(|message| add_message(&database, "ses_1", message));
     let whole = place.data_of(&["tree", "--session", "ses_1"]);
     assert!(titles(&whole).contains(&"2 Look".to_owned()), "{whole}");
-    // The stack takes over what is new, once.
+    // The stack takes over the new items, once.
     place.done(&["import", "ses_1"]);
     let requests = |used: &Value| -> u64 {
         used["total"]["models"].as_array().unwrap().iter().map(|model| model["requests"].as_u64().unwrap()).sum()
@@ -275,7 +277,7 @@ fn messages_are_taken_over_once_they_cannot_change_any_more() {
     assert_eq!((requests(&taken), requests(&recorded)), (4, 4), "{taken}");
 }
 
-/// An answer that runs is followed when it has ended, also if the person has typed on meanwhile.
+/// An answer that is still running appears after its end, even if the person has typed more in the meantime.
 #[test]
 fn a_session_is_followed_while_its_answers_run() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! `callstack plan --edit`: the plan in the person's editor, here a script.
 
-// Unix alone: the editor is a script for a shell.
+// Only on Unix: the editor is a script for a shell.
 #![cfg(unix)]
 
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use callstack_core::{FrameStatus, NewFrame, Stack, StackOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with a stack of a shop, and room for editors and what they leave.
+/// A folder with a stack of a shop, and space for editors and the files that they leave.
 struct Place {
     folder: TempDir,
     stack: Stack,
@@ -33,7 +33,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// `callstack plan --edit` with an editor, if there is one.
+    /// `callstack plan --edit` with an editor, if one is given.
     fn edit(&self, editor: Option<&str>, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
         command.args(["plan", "--edit", "--json"]).args(arguments).current_dir(self.path()).stdin(Stdio::null());
@@ -75,7 +75,8 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The code, the message and the next step of a failure. The shell of the editor may have said something before it.
+/// The code, the message and the next step of a failure. The shell of the editor may have written a message
+/// before it.
 fn failure(output: &Output) -> Value {
     assert!(!output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);

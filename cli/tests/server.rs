@@ -1,4 +1,4 @@
-//! Tests of the program with stacks on a server: PostgreSQL, started for them.
+//! Tests of the program with stacks on a server: PostgreSQL, which the tests start.
 #![cfg(unix)]
 
 use std::io::Write;
@@ -24,7 +24,7 @@ fn run(url: &str, arguments: &[&str]) -> Output {
     callstack(url).args(arguments).output().unwrap()
 }
 
-/// What a command prints that must succeed.
+/// The output of a command that must succeed.
 #[track_caller]
 fn said(url: &str, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = run(url, arguments);
@@ -32,7 +32,7 @@ fn said(url: &str, arguments: &[&str]) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// What a command says that must fail.
+/// The message of a command that must fail.
 #[track_caller]
 fn refused(url: &str, arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = run(url, arguments);
@@ -162,7 +162,7 @@ fn grants_are_listed_and_a_wrong_one_is_no_success() {
         format!("{}{}", String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     assert!(as_role(&["tree"]).contains("postgres grant"), "{}", as_role(&["tree"]));
-    // The tenant of the URL counts.
+    // The tenant in the URL counts.
     assert!(said(url, &["postgres", "grant", url, "listed_role"]).contains("the tenant team"));
     assert!(as_role(&["tree"]).contains("Build a shop"));
     assert_eq!(said(url, &["postgres", "grants", url]), "team: listed_role write\n");
@@ -170,7 +170,7 @@ fn grants_are_listed_and_a_wrong_one_is_no_success() {
         refused(url, &["postgres", "grant", url, "listed_role", "--tenant", "other"]).contains("leave one of them")
     );
     assert!(refused(url, &["postgres", "grant", owner, "listed_role", "--tenant", ""]).contains("not empty"));
-    // One name behind the database is a stack, and may be meant as a tenant.
+    // One name after the database names a stack. The person may have meant a tenant.
     assert!(refused(url, &["postgres", "grant", &format!("{owner}/team"), "listed_role"]).contains("--tenant"));
     let by_writer = as_role(&["postgres", "grant", by_role, "listed_role"]);
     assert!(by_writer.contains("only the owner of the schema"), "{by_writer}");
@@ -244,7 +244,7 @@ fn a_worker_outlasts_a_server_that_is_gone_for_a_while() {
         thread::sleep(Duration::from_millis(20));
     }
     server.kill();
-    // The command ends meanwhile, and a call of the stack gives up.
+    // Meanwhile the command ends, and a call of the stack gives up.
     thread::sleep(Duration::from_secs(13));
     server.start_again();
     let output = worker.wait_with_output().unwrap();

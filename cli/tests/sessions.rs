@@ -1,15 +1,16 @@
-//! The sessions in the documents are true: each block of the language `console` runs, and its output is compared.
+//! The sessions in the documents are true: each block of the language `console` is run, and its output is
+//! compared.
 //!
-//! A line `$ command` is given to a shell, a line `> …` continues it, and the lines behind it are the expected output, of
-//! both streams. All blocks of a document are one session of one shell, which begins in an empty folder. A document with the
-//! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`. One with
-//! the comment `<!-- model: shop -->` has a model that answers from the script `cmd/shop.json`.
+//! The test gives a line `$ command` to a shell. A line `> …` continues it, and the lines after it are the
+//! expected output, of both streams. All blocks of a document are one session of one shell, which begins in
+//! an empty folder. A document with the comment `<!-- stack: shop -->` begins with the stack of the history
+//! and the logs in `cmd/shop/`, in `.callstack`. A document with the comment `<!-- model: shop -->` has a
+//! model that answers from the script `cmd/shop.json`.
 //!
-//! `[..]` matches any text within a line, a line `...` any lines; `[TIME]`, `[AGO]` and `[ID]` stand for times and generated
-//! IDs.
-//! UPDATE_SESSIONS=1 writes what the commands say into the documents.
+//! `[..]` matches any text within a line, and a line `...` matches any lines. `[TIME]`, `[AGO]` and `[ID]`
+//! stand for times and generated IDs. UPDATE_SESSIONS=1 writes the output of the commands into the documents.
 
-// Unix alone: the sessions are those of its shell.
+// Only on Unix: the sessions use its shell.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -28,13 +29,13 @@ use serde_json::Value;
 use snapbox::filter::NormalizeToExpected;
 use snapbox::{IntoData, Redactions};
 
-/// Written by the shell behind the output of each command.
+/// The shell writes this after the output of each command.
 const END: &str = "--- end of a command ---";
 
-/// A command of a document, and where its expected output stands there.
+/// A command of a document, and the place of its expected output in the document.
 struct Step {
     command: String,
-    /// The lines of the document.
+    /// The lines of the document that contain the output.
     output: std::ops::Range<usize>,
 }
 
@@ -115,7 +116,7 @@ fn check(document: &Path) -> Option<String> {
     Some(differences).filter(|differences| !differences.is_empty())
 }
 
-/// Builds a stack of a history, and of logs if there are any.
+/// Builds a stack of a history, and of its logs, if it has logs.
 fn build(from: &Path, stack: &Path) {
     let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
     Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
@@ -182,7 +183,7 @@ fn run(steps: &[Step], folder: &Path, model: Option<&ScriptedModel>) -> Vec<Stri
     outputs
 }
 
-/// Checks that each envelope in an output is what `callstack schema` says.
+/// Checks that each envelope in an output matches the schema of `callstack schema`.
 fn check_json(command: &str, output: &str) {
     let values = serde_json::Deserializer::from_str(output).into_iter::<Value>().map_while(Result::ok);
     for envelope in values.filter(|value| value["schemaVersion"].is_number()) {
@@ -201,7 +202,7 @@ static VALIDATORS: LazyLock<BTreeMap<String, Validator>> = LazyLock::new(|| {
     schemas.into_iter().map(|(kind, schema)| (kind, jsonschema::validator_for(&schema).unwrap())).collect()
 });
 
-/// What differs from run to run.
+/// The values that differ from run to run.
 fn redactions(folder: &Path) -> Redactions {
     let mut redactions = Redactions::new();
     let folder = folder.canonicalize().unwrap();

@@ -1,7 +1,7 @@
-//! What a person does with the program takes effect in a running host within a second. The host is a stack with sessions
-//! in this process, the program is another process on the same folder.
+//! Actions of a person in the program take effect in a running host within a second. The host is a stack with
+//! sessions in this process. The program is another process on the same folder.
 
-// Unix alone: permissions.
+// Only on Unix: permissions.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ use callstack_core::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A host with the session `root`, which performs effects. Its sessions work when the test says so.
+/// A host with the session `root`, which performs effects. Its sessions work when the test tells them to.
 struct Host {
     folder: TempDir,
     stack: Stack,
@@ -80,8 +80,8 @@ impl Host {
         self.tell(json!({"kind": "message", "sessionID": session, "messageID": id, "role": "user", "text": text}));
     }
 
-    /// Performs effects. A created session has the title of its frame, in lower case, as its ID; the second one of a title has
-    /// `again` behind it.
+    /// Performs effects. A created session has the title of its frame, in lower case, as its ID. The second
+    /// session of a title has `again` after the title.
     fn perform(&mut self, effects: Vec<Effect>) {
         let mut pending: VecDeque<Effect> = effects.into();
         while let Some(effect) = pending.pop_front() {
@@ -133,7 +133,7 @@ impl Host {
         self.tell(json!({"kind": "callEnded", "call": call}));
     }
 
-    /// A person runs the program; then a second passes, in which the host polls when that is due.
+    /// A person runs the program. Then a second passes, and the host polls when that is due.
     fn person(&mut self, arguments: &[&str]) -> String {
         let said = run(self.folder.path(), arguments);
         let errors = String::from_utf8_lossy(&said.stderr);
@@ -153,7 +153,7 @@ impl Host {
         self.stack.frame(frame).unwrap().status
     }
 
-    /// What the agent of a session has in its next request.
+    /// The text that the agent of a session has in its next request.
     fn context(&self, session: &str) -> String {
         self.stack.host().context(session).unwrap().unwrap().context.xml.clone()
     }
@@ -294,7 +294,8 @@ fn a_store_that_is_busy_when_it_is_opened_is_unchanged() {
 fn a_folder_that_may_only_be_read_stays_as_it_is() {
     let folder = TempDir::new().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    // Root may write everywhere, so another user runs a copy of the program that this user can reach.
+    // Root may write everywhere, so another user runs a copy of the program that is in a folder that this
+    // user can reach.
     let program = folder.path().join("callstack");
     fs::copy(env!("CARGO_BIN_EXE_callstack"), &program).unwrap();
     assert!(run(folder.path(), &["push", "--new", "Build a shop"]).status.success());

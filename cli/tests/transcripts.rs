@@ -142,7 +142,7 @@ fn all_sessions_are_listed_with_what_they_have_used() {
     let claude = sessions.iter().find(|session| session["id"] == CLAUDE).unwrap();
     assert_eq!(claude["title"], "The cart of the shop");
     assert_eq!((&claude["turns"], &claude["subAgents"], &claude["compactions"]), (&4.into(), &2.into(), &1.into()));
-    // With the requests of its sub-agents.
+    // With the requests of its subagents.
     assert_eq!(claude["requests"], 11);
     assert_eq!(claude["isWritten"], false);
     let index = place.home().join(".cache/callstack/sessions.json");
@@ -189,7 +189,7 @@ fn every_command_that_looks_shows_a_session() {
     }
     place.done(&["view", CLAUDE, "--output", "other.html"]);
     assert!(place.project().join("other.html").is_file());
-    // In place of a frame or a file.
+    // The name of a session instead of a frame or a file.
     assert_eq!(place.data(&["usage", CLAUDE]), usage);
     assert_eq!(place.done(&["log", CLAUDE, "f2", "--search", "rounded"]), log);
     assert!(place.done(&["show", CLAUDE, "f5"]).contains("Prices are in cents."));
@@ -206,7 +206,7 @@ fn every_command_that_looks_shows_a_session() {
         assert!(place.data(&["tree", &path])["frames"].as_array().unwrap().len() > 1, "{document}");
         place.done(&["log", "f2", "--session", &path]);
     }
-    // The folder is as it was: nothing but the pages.
+    // The folder is unchanged, apart from the pages.
     let mut names: Vec<_> = fs::read_dir(place.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["callstack-view.html", "other.html"]);
@@ -248,7 +248,7 @@ fn a_session_becomes_a_part_of_a_stack_and_goes_on_there() {
     assert!(place.done(&["show", frame]).contains("has ended in the middle of this"));
     let log = place.done(&["log", frame]);
     assert!(log.contains("cargo test"), "{log}");
-    // Another agent goes on, and the session does too.
+    // Another agent continues, and the session continues too.
     place.done(&["activate", frame]);
     place.done(&["pop", frame, "--results", "Reviewed by another agent"]);
     let mut file = fs::File::options().append(true).open(place.session()).unwrap();
@@ -315,7 +315,7 @@ fn compressed_threads_of_codex_are_read_as_the_others() {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         fs::write(&packed, ruzstd::encoding::compress_to_vec(&*fs::read(&path).unwrap(), level)).unwrap();
         age(&packed);
-        // While it is compressed, both are there.
+        // During the compression, both files exist.
         assert_eq!(titles(&place.data(&["tree", "--latest", "codex"])), titles(&whole[1]));
         fs::remove_file(path).unwrap();
         compressed += 1;
@@ -343,7 +343,7 @@ fn compressed_threads_of_codex_are_read_as_the_others() {
     fs::write(&packed, frames.concat()).unwrap();
     age(&packed);
     assert_eq!(titles(&place.data(&["tree", "--latest", "codex"])), titles(&whole[1]));
-    // Of a file that is cut nothing is told, because all sums would be wrong, and the others stay.
+    // A file that is cut shows nothing, because all sums would be wrong. The other files are still shown.
     fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
     let name = packed.display().to_string();
     let output = place.run(&["tree", "--session", &name]);
@@ -362,7 +362,7 @@ fn folding_is_replayed_over_all_sessions_of_a_project() {
         .iter()
         .map(|session| session["requests"].as_u64().unwrap())
         .sum();
-    // But for two that have failed.
+    // Apart from two requests that have failed.
     assert_eq!(all["requests"].as_u64().unwrap() + 2, requests);
     let policies = all["policies"].as_array().unwrap();
     let names: Vec<&str> = policies.iter().map(|policy| policy["policy"].as_str().unwrap()).collect();
@@ -372,7 +372,7 @@ fn folding_is_replayed_over_all_sessions_of_a_project() {
     assert!(text.contains("1 session: ") && text.contains("turns above 40,000"), "{text}");
 }
 
-/// The picture of the README is what the program draws.
+/// The picture in the README is the one that the program draws.
 #[test]
 fn the_picture_of_a_session_is_current() {
     let session = fixtures().join("claude").join(format!("{CLAUDE}.jsonl")).display().to_string();

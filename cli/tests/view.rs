@@ -1,6 +1,6 @@
 //! `callstack view`: the file, and the server over plain connections.
 
-// Unix alone: signals, permissions and links.
+// Only on Unix: signals, permissions and links.
 #![cfg(unix)]
 
 use std::fs::{self, Permissions};
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The time within which something must happen on a busy machine.
+/// The time within which an event must happen on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn command(stack: &Path, arguments: &[&str]) -> Command {
@@ -152,7 +152,7 @@ fn a_page_and_an_address_are_opened_in_the_browser_of_the_variable() {
     let folder = folder();
     let (stack, opened) = (folder.path().join("stack"), folder.path().join("opened by it"));
     let browser = folder.path().join("browser");
-    // Written under another name first: a reader sees all of it or nothing.
+    // The script writes under another name first, so that a reader sees the whole text or nothing.
     let script = "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n";
     fs::write(&browser, script).unwrap();
     fs::set_permissions(&browser, Permissions::from_mode(0o755)).unwrap();
@@ -177,7 +177,7 @@ fn a_page_and_an_address_are_opened_in_the_browser_of_the_variable() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(address.starts_with("http://127.0.0.1:"), "{address}");
-    // A browser that cannot be started takes nothing away.
+    // If a browser cannot be started, the page is written anyway.
     let mut opening = command(&stack, &["view", "--open", "other.html"]);
     let output = opening.current_dir(folder.path()).env("BROWSER", "/no/such/browser").output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -372,7 +372,7 @@ fn a_foreign_host_origin_token_or_method_gets_nothing() {
     let mut slow = served.connect();
     slow.write_all(b"GET / HT").unwrap();
     let mut answer = Vec::new();
-    // The server closes the connection of a head that never ends.
+    // The server closes the connection if the head never ends.
     slow.read_to_end(&mut answer).unwrap();
     assert!(answer.is_empty());
 }
@@ -393,7 +393,7 @@ fn a_push_of_another_process_is_told_and_a_reader_who_comes_back_gets_what_it_mi
     assert_eq!(titles, ["Taxes"], "only what has changed");
     assert!(run(&stack, &["push", "Mails", "--below", "f1"]).status.success());
     let (_, _) = event(&mut reader);
-    // Two changes behind: everything.
+    // Two changes behind: the server sends everything.
     let (_, whole) = event(&mut served.follow(&format!("events?since={revision}")));
     assert_eq!((&whole["isWhole"], whole["frames"].as_array().unwrap().len()), (&true.into(), 4));
     let (_, change) = event(&mut served.follow(&format!("events?since={pushed}")));
@@ -414,7 +414,7 @@ fn requests_to_models_are_told_and_a_reader_who_comes_late_has_them_too() {
     assert_eq!((change["requests"].as_array().unwrap().len(), &change["requests"][0][0]), (1, &2.into()));
     assert_eq!((&change["costliest"], &change["total"][2]), (&serde_json::json!([2]), &5.into()));
     drop(reader);
-    // Nobody is connected, until a reader wants the newest state.
+    // No reader is connected, until one wants the newest state.
     stack.record_usage("f2", ModelRequest { output: 7, ..ModelRequest::new("alpha") }).unwrap();
     let end = Instant::now() + PATIENCE;
     while event(&mut served.follow("events")).1["total"][2] != 12 {
@@ -449,7 +449,7 @@ fn the_end_of_the_server_is_told_and_frees_the_port() {
         reader.read_to_string(&mut rest).unwrap();
         assert!(rest.contains("event: over"), "{rest}");
         let end = Instant::now() + PATIENCE;
-        // Connections that have just ended can hold the port for a moment on some systems.
+        // Connections that have just ended can occupy the port for a moment on some systems.
         while let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
             assert!(Instant::now() < end, "the port is still taken: {error}");
             thread::sleep(Duration::from_millis(20));
@@ -473,7 +473,7 @@ fn a_taken_port_is_an_error() {
 fn costs(child: &Child) -> (u64, u64) {
     let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
     let stat = read("stat");
-    // Behind the name of the program, which can contain spaces.
+    // After the name of the program, which can contain spaces.
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
     let status = read("status");
@@ -491,7 +491,7 @@ fn a_hundred_idle_readers_cost_almost_nothing() {
     let mut readers: Vec<_> = (0..100).map(|_| served.follow("events")).collect();
     readers.iter_mut().for_each(|reader| drop(event(reader)));
     let (ticks_before, memory) = costs(&served.child);
-    // An idle second, in which there is nothing to wait for.
+    // A second without work, in which there is nothing to wait for.
     thread::sleep(Duration::from_secs(1));
     let (ticks, _) = costs(&served.child);
     assert!(ticks - ticks_before <= 3, "{} ticks of processor time in an idle second", ticks - ticks_before);

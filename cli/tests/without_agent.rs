@@ -1,6 +1,6 @@
 //! The program that was built without the feature `agent`.
 
-// What Windows says instead: everywhere.rs.
+// The file everywhere.rs tests what the program says on Windows.
 #![cfg(all(unix, not(feature = "agent")))]
 
 use std::process::Command;
@@ -19,7 +19,7 @@ fn it_says_that_it_has_no_agent_and_how_to_get_one() {
     assert!(text.contains("\"kind\": \"error\"") && text.contains("has no agent"), "{text}");
     let output = Command::new(env!("CARGO_BIN_EXE_callstack")).arg("--help").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    // The help of an option can have the word at the beginning of a line too, further to the right.
+    // The help of an option can also have the word at the beginning of a line, further to the right.
     let lists = |name: &str| text.lines().any(|line| line.starts_with(&format!("  {name} ")));
     assert!(!lists("agent") && lists("runs"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The program that was built without the feature `proxy`.
+//! Tests of the program that was built without the feature `proxy`.
 #![cfg(not(feature = "proxy"))]
 
 use std::process::Command;

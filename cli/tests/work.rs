@@ -1,6 +1,7 @@
-//! `callstack work` as processes: workers that share a stack, are killed or interrupted, or lose their frames.
+//! `callstack work` as processes: workers that share a stack, workers that are killed or interrupted, and
+//! workers that lose their frames.
 
-// Unix alone: signals, process groups and a shell.
+// Only on Unix: signals, process groups and a shell.
 #![cfg(unix)]
 
 use std::fs;
@@ -17,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with a stack in it, and room for what commands write.
+/// A folder with a stack in it, and space for the files that commands write.
 struct Place {
     folder: TempDir,
     stack: Stack,
@@ -63,7 +64,7 @@ impl Place {
     }
 }
 
-/// Waits without an end: a test that hangs is stopped by its runner.
+/// Waits without a limit: a test that hangs is stopped by its runner.
 fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     loop {
         match look() {
@@ -138,7 +139,7 @@ fn workers_share_the_frames_of_a_plan_and_do_each_once() {
 fn the_jobs_of_a_worker_run_at_the_same_time() {
     let place = Place::new();
     let frames = [place.plan("Cart"), place.plan("Taxes"), place.plan("Sizes")];
-    // Each command waits for the other one: alone it would never end.
+    // Each command waits for the other command. A command that runs alone would never end.
     let script = r#"
         case $CALLSTACK_TITLE in Sizes) echo none; exit;; esac
         touch "met-$CALLSTACK_TITLE"
@@ -158,7 +159,8 @@ fn the_jobs_of_a_worker_run_at_the_same_time() {
 fn the_command_finds_its_frame_its_context_and_its_stack() {
     let place = Place::new();
     let frame = place.plan("Cart");
-    // Without a name a command is about the frame of its worker, not about the one in which a person works by hand.
+    // Without the name of a frame, a command concerns the frame of its worker. It does not concern the frame
+    // in which a person works by hand.
     let errand = place.stack.push(NewFrame::new("Errand").root()).unwrap();
     let script = "cat > context; env | grep -v CALLSTACK_PROCESS_GROUP | grep ^CALLSTACK_ | sort > variables; \
         $PROGRAM artifact $CALLSTACK_FRAME cart.rs; $PROGRAM plan --parent $CALLSTACK_FRAME Sum; \
@@ -204,7 +206,7 @@ fn a_lost_hold_stops_the_command_and_its_results_are_refused() {
 fn a_command_that_ends_after_its_hold_was_lost_changes_nothing() {
     let place = Place::new();
     let frame = place.plan("Cart");
-    // The lease is long, so the worker does not notice it before the end.
+    // The lease is long, so the worker does not notice the loss before the end.
     let script = "echo $$ >> processes; while [ ! -e go ]; do sleep 0.05; done; \
         $PROGRAM decide $CALLSTACK_FRAME 'too late' 2> refusal; echo late";
     let worker = place.command(&["--lease", "3600"], script).env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).spawn();
@@ -331,7 +333,7 @@ fn a_frame_that_is_put_back_is_tried_again() {
     let report = worked(&output);
     assert_eq!((&report["later"], &report["completed"]), (&1.into(), &1.into()));
     assert_eq!(place.frame(frame).results.unwrap(), "ok");
-    // Who looks meanwhile sees it.
+    // A person who looks in the meantime sees it.
     place.plan("Mail");
     let held = place.stack.hold(NewHold::new("one", 3_600_000)).unwrap().unwrap();
     let shown = || {
@@ -449,7 +451,7 @@ fn a_command_that_has_ended_its_frame_itself_may_go_on_for_a_while() {
     assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
     assert_eq!(place.frame(frame).results.unwrap(), "by itself");
     assert_eq!(place.wait_for("tidy", 1), "tidied\n");
-    // Not forever.
+    // The worker does not wait forever.
     let frame = place.plan("Late");
     let output = place
         .command(&["--lease", "1"], &format!("{program} pop $CALLSTACK_FRAME --results done && sleep 1000"))
@@ -526,7 +528,7 @@ fn the_exit_code_says_whether_everything_is_done() {
     let shop = place.plan("Shop");
     let cart = place.stack.plan(NewFrame::new("Cart").below(shop)).unwrap();
     assert_eq!(code(&place, &["--below", &shop.to_string()], "exit 3"), Some(1));
-    // The failed frame is still in the way of the one that was named.
+    // The failed frame still prevents the end of the frame that was named.
     let output = place.command(&["--below", &shop.to_string()], "true").output().unwrap();
     assert_eq!(
         (output.status.code(), worked(&output)["inTheWay"].clone()),
@@ -535,13 +537,14 @@ fn the_exit_code_says_whether_everything_is_done() {
     place.stack.invalidate(cart, "not needed").unwrap();
     assert_eq!(code(&place, &["--below", &cart.to_string()], "true"), Some(4), "there is nothing below it");
     assert_eq!(code(&place, &[], "true"), Some(0));
-    // A frame that waits for one of a person is not done.
+    // A frame that waits for the frame of a person is not done.
     let own = place.stack.push(NewFrame::new("By hand").root()).unwrap();
     let after = place.stack.plan(NewFrame::new("After").root().depends_on(own)).unwrap();
     assert_eq!(code(&place, &[], "true"), Some(1));
     place.stack.pop(own, PopStatus::Completed, "done").unwrap();
     assert_eq!(code(&place, &[], "true"), Some(0));
-    // A root in a person's hands is theirs; a part of what workers do is not done.
+    // A root that a person has is left to the person. A part of it is work for workers, and this part
+    // is not done.
     let root = place.stack.push(NewFrame::new("Root").root()).unwrap();
     let part = place.stack.plan(NewFrame::new("Part").below(root)).unwrap();
     let detail = place.stack.plan(NewFrame::new("Detail").below(part)).unwrap();
@@ -561,8 +564,8 @@ fn parts_in_the_hands_of_a_person_are_not_done() {
     let output = place.command(&[], "[ $CALLSTACK_TITLE != Cart ] || exit 77").output().unwrap();
     assert_eq!((worked(&output)["blocked"].clone(), output.status.code()), (1.into(), Some(1)));
     place.stack.refresh().unwrap();
+    // A frame that no worker has had.
     place.stack.resume(cart).unwrap();
-    // One that no worker has had.
     let detail = place.stack.plan(NewFrame::new("Detail").below(root)).unwrap();
     place.stack.activate(detail).unwrap();
     place.stack.push(NewFrame::new("An idea").below(root)).unwrap();
@@ -587,7 +590,7 @@ fn what_others_have_failed_is_in_the_way() {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_callstack");
     let [_, other] = ["One", "Other"].map(|title| place.plan(title));
-    // Another process takes the second root, and fails it.
+    // Another process takes the second root, and pops it as failed.
     let script = format!(
         "{program} activate Other > /dev/null; \
          {program} pop Other --status failed --results no > /dev/null"
@@ -599,7 +602,7 @@ fn what_others_have_failed_is_in_the_way() {
     place.stack.refresh().unwrap();
     place.stack.invalidate(other, "not needed").unwrap();
     assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0));
-    // A failed part is in the way as long as what it is a part of is not finished.
+    // A failed part prevents the end as long as the frame above it is not finished.
     let root = place.stack.push(NewFrame::new("Shop").root()).unwrap();
     let part = place.stack.plan(NewFrame::new("Cart").below(root)).unwrap();
     let tried = place.stack.push(NewFrame::new("One way").below(root)).unwrap();
@@ -644,7 +647,7 @@ fn a_planned_root_in_the_hands_of_a_person_is_not_done() {
         (worked(&output)["byHand"].clone(), output.status.code()),
         (Value::from(vec![root.to_string()]), Some(1))
     );
-    // With an answer, only the person goes on.
+    // After an answer, only the person can resume the frame.
     place.stack.block(root, "Which one?", None).unwrap();
     place.stack.answer(root, "the first").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
@@ -733,7 +736,7 @@ fn what_a_command_has_done_by_hand_below_its_frame_is_its_own_work() {
     let place = Place::new();
     let [frame, other] = ["Cart", "Mail"].map(|title| place.plan(title));
     let program = env!("CARGO_BIN_EXE_callstack");
-    // A try that has failed, and a frame that is popped by the command although something is planned below it.
+    // An attempt that has failed, and a frame that the command pops although a frame is planned below it.
     let script = format!(
         "[ \"$CALLSTACK_TITLE\" = Cart ] || exit 0; \
          {program} activate $CALLSTACK_FRAME && {program} push 'One way' --below $CALLSTACK_FRAME && \
@@ -860,7 +863,7 @@ fn a_command_that_does_not_exist_begins_no_frame() {
 fn a_frame_that_was_begun_too_often_is_blocked() {
     let place = Place::new();
     let frame = place.plan("Cart");
-    // Two workers that are gone.
+    // Two workers that have ended.
     for _ in 0..2 {
         place.stack.hold(NewHold::new("gone", 1)).unwrap().unwrap();
         thread::sleep(Duration::from_millis(5));
@@ -896,7 +899,7 @@ fn with_a_frame_that_cannot_be_started() -> (Place, Handle, Handle) {
     let [bad, good] = ["BAD", "good"].map(|id| stack.plan(NewFrame::new("Part").id(id).root()).unwrap());
     let mut history = Vec::new();
     stack.export_history(&mut history).unwrap();
-    // An ID that no command and no import makes.
+    // An ID that cannot come from a command or from an import.
     let history = String::from_utf8(history).unwrap().replace("BAD", &huge());
     let stack = Stack::rebuild(folder.path().join(".callstack"), history.as_bytes(), StackOptions::default()).unwrap();
     (Place { folder, stack }, bad, good)
@@ -923,7 +926,7 @@ fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
     let question = place.frame(bad).waits_for().to_owned();
     assert!(question.starts_with("It was tried 2 times, and could not be started: cannot run sh: "), "{question}");
     assert_eq!(place.frame(good).status, FrameStatus::Completed);
-    // Another worker counts the tries of the first one, too.
+    // Another worker also counts the attempts of the first worker.
     place.stack.answer(bad, "Once more").unwrap();
     let begun = |tries: &str| {
         let options = ["--worker", "three", "--tries", tries, "--lease", "1", "--limit", "1"];
@@ -1019,7 +1022,8 @@ fn no_command_of_an_old_generation_changes_the_stack() {
     assert!(place.frame(frame).artifacts.is_empty());
 }
 
-/// An agent with the tools of `callstack mcp` works in the frame of its worker, without a name that somebody has given it.
+/// An agent with the tools of `callstack mcp` works in the frame of its worker, although it was given
+/// no name.
 #[test]
 fn an_agent_of_a_worker_pops_by_its_tools() {
     let place = Place::new();
@@ -1039,10 +1043,10 @@ fn an_agent_of_a_worker_pops_by_its_tools() {
         call(3, "pop", serde_json::json!({ "status": "blocked", "results": "", "question": "Which tax?" })),
     ];
     fs::write(place.file("said"), format!("{}\n", said.join("\n"))).unwrap();
-    // Calls that are sent together are done one after the other.
+    // Calls that are sent together are performed one after the other.
     let script = "$PROGRAM mcp < said > heard; echo 'It is done.'";
     let mut command = place.command(&["--limit", "1"], script);
-    // A worker that was started within another conversation is not that one.
+    // A worker that was started within a conversation does not count as that conversation.
     command.env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).env("CLAUDE_CODE_SESSION_ID", "outer");
     let output = command.output().unwrap();
     let heard = fs::read_to_string(place.file("heard")).unwrap();
@@ -1054,7 +1058,7 @@ fn an_agent_of_a_worker_pops_by_its_tools() {
     assert_eq!(worked(&output)["completed"], 0, "what the agent has said by its tools stays: {output:?}");
 }
 
-/// The example of the documents, with agents that end with 0 whatever has become of their task.
+/// The example of the documents, with agents that end with 0 no matter what has happened to their task.
 #[test]
 fn the_last_line_of_an_agent_says_what_the_frame_becomes() {
     let place = Place::new();
@@ -1076,7 +1080,7 @@ fn the_last_line_of_an_agent_says_what_the_frame_becomes() {
     assert!(place.frame("f3".parse().unwrap()).waits_for().contains("Which tax applies?"));
 }
 
-/// What a worker's agent is told of the frames around its own.
+/// The text that a worker's agent gets about the frames around its own frame.
 #[test]
 fn a_part_of_a_planned_frame_is_not_the_whole_task() {
     let place = Place::new();

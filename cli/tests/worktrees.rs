@@ -1,4 +1,5 @@
-//! A repository has one stack: what the worktrees of git find, with the program of git.
+//! A repository has one stack: these tests check which stack the worktrees of git find, with the real
+//! program of git.
 
 use std::fs;
 use std::io::Write;
@@ -178,7 +179,8 @@ fn files_of_a_stranger_do_not_lead_to_the_stack_of_another_checkout() {
     assert!(!shop.join(".callstack").exists() && foreign.join(".callstack").exists());
 }
 
-/// Hosts that promise no working folder name the folder of the project, and the server looks for the stack from there on.
+/// Some hosts do not promise a working folder. They name the folder of the project, and the server looks for
+/// the stack starting from this folder.
 #[test]
 fn the_entries_of_hosts_lead_a_worktree_to_the_stack_of_the_repository() {
     let folder = repository();
@@ -208,7 +210,7 @@ fn the_entries_of_hosts_lead_a_worktree_to_the_stack_of_the_repository() {
     assert!(!missing.status.success() && said.contains("nowhere"), "{said}");
 }
 
-/// Starts a server in a folder, pushes a frame below f1 with it, and returns what it has said.
+/// Starts a server in a folder, pushes a frame below f1 with it, and returns the answer of the server.
 fn push_by_server(folder: &Path, words: &[&str], name: &str) -> String {
     let mut server = command(folder, words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let call = |id: u64, method: &str, params: Value| serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});

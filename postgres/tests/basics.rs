@@ -1,4 +1,4 @@
-//! What is a stack in PostgreSQL's own: its database, its roles, its connections.
+//! The things that are particular to a stack in PostgreSQL: its database, its roles, its connections.
 
 use std::fs;
 use std::process::Command;
@@ -45,7 +45,7 @@ fn a_stack_is_the_same_for_all_who_open_it() {
     assert_eq!(stack.frame("ses_last").unwrap().decisions, ["Use PostgreSQL"]);
     assert!(!stack.refresh().unwrap());
     assert_eq!(stack.check_history().unwrap(), [""; 0]);
-    // Frames with the ID's beginning, the title or the status are found in the database.
+    // A search by the beginning of an ID, by a title or by a status finds frames in the database.
     let forgetful = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
     stack.compact_history(0).unwrap();
     assert_eq!(forgetful.resolve("root \0ä17").unwrap(), stack.resolve("root \0ä17").unwrap());
@@ -79,7 +79,7 @@ fn a_database_without_the_schema_says_how_to_make_it() {
     });
     assert!(first.contains(&None) && first.contains(&Some(1)), "two at a time: {first:?}");
     assert_eq!(migrate(&server.url("bare")).unwrap().from, Some(1));
-    // A newer library may allow this one to use its schema, or not.
+    // A newer library may allow this library to use its schema, or forbid it.
     server.sql("bare", "INSERT INTO callstack.schema_versions VALUES (2, 1)");
     open(&format!("{}/shop", server.url("bare"))).push(NewFrame::new("Root")).unwrap();
     server.sql("bare", "INSERT INTO callstack.schema_versions VALUES (3, 3)");
@@ -141,7 +141,7 @@ fn roles_use_their_tenants_and_no_others() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&events.stdout).trim(), "0|t", "{name}");
     }
-    // Not even a role that may make functions, and sends what SQL it likes, comes to another tenant.
+    // A role that may make functions and can send any SQL does not get access to another tenant either.
     server.sql(database, &format!("CREATE SCHEMA mine AUTHORIZATION {}", role("writer")));
     let secret = server.sql(database, "SELECT id FROM callstack.stacks JOIN callstack.tenants USING (id) LIMIT 1");
     let sent_by = |name: &str, sql: &str| {
@@ -203,7 +203,7 @@ fn roles_use_their_tenants_and_no_others() {
     );
     assert!(migrate(&as_role("writer")).is_ok(), "there is nothing to migrate");
 
-    // Each grant is for its tenant, and the last one counts.
+    // Each grant applies to its tenant, and the last grant counts.
     grant(&url, &role("reader"), "theirs", Access::Write).unwrap();
     open(&format!("{}/theirs/shop", as_role("reader"))).push(NewFrame::new("Ours to change")).unwrap();
     assert_eq!(reader.add_decision("ses_1", "No").unwrap_err().code(), "read_only");
@@ -211,13 +211,13 @@ fn roles_use_their_tenants_and_no_others() {
     let theirs = open(&format!("{}/theirs/shop", as_role("reader")));
     assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
     assert_eq!(theirs.frame("f1").unwrap().title, "Ours to change");
-    // Also if it may write elsewhere, and others have committed since.
+    // Also if the role may write in other tenants, and other processes have committed since.
     grant(&url, &role("reader"), "own", Access::Write).unwrap();
     let theirs = open(&format!("{}/theirs/shop", as_role("reader")));
     open(&format!("{url}/theirs/shop")).push(NewFrame::new("News")).unwrap();
     assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
     assert!(theirs.refresh().unwrap());
-    // Who may not write the index reads the frames.
+    // A role that may not write the index reads the frames instead.
     assert_eq!(theirs.search(&SearchQuery::new("news")).unwrap().frames.len(), 1);
     let connections = PostgresServer::connect(&as_role("reader"), PostgresOptions::default()).unwrap();
     assert_eq!(connections.remove("theirs", "shop").unwrap_err().code(), "read_only");
@@ -231,7 +231,7 @@ fn roles_use_their_tenants_and_no_others() {
     grant(&url, "owner", "ours", Access::Read).unwrap();
     assert!(revoke(&url, "owner", "ours").unwrap());
     by_owner.add_decision("ses_1", "Still by the owner").unwrap();
-    // A role that may not write any more takes no locks that stop others.
+    // A role that may no longer write cannot take locks that stop others.
     assert!(!sent_by("reader", "BEGIN; LOCK TABLE callstack.events IN ACCESS EXCLUSIVE MODE").0);
     let by_reader = open(&format!("{}/ours/shop", as_role("reader")));
     assert!(revoke(&url, &role("reader"), "ours").unwrap());
@@ -316,7 +316,7 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
     };
     let stack = filled(&format!("{database}/shop"));
     stack.compact_history(u64::MAX).unwrap();
-    // Frames of the base that change later.
+    // Frames of the compacted base that change later.
     stack.add_decision("root \0ä7", "late").unwrap();
     stack.compact_history(0).unwrap();
     (0..5).for_each(|number| stack.add_decision("ses_last", format!("Decision {number}")).unwrap());
@@ -336,7 +336,7 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
     assert!(copy.compact_history(u64::MAX).unwrap().trees > 0);
     copy.repair().unwrap();
     assert_eq!(open(&url).state().unwrap(), copy.state().unwrap());
-    // What cannot be a history leaves nothing.
+    // A text that cannot be a history leaves nothing in the database.
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
     let connections = PostgresServer::connect(&database, PostgresOptions::default()).unwrap();
     let refuse = |what: &str, history: &[u8], code: &str| {
@@ -427,7 +427,7 @@ fn a_large_history_is_rebuilt_and_compacted_piece_by_piece() {
     assert_eq!(again.check_history().unwrap(), [""; 0]);
     again.repair().unwrap();
     assert_eq!(again.state().unwrap(), copy.state().unwrap());
-    // A history that cannot be read to its end leaves nothing.
+    // A history that cannot be read to its end leaves nothing in the database.
     let half = &history[..history.len() - 10];
     assert!(Stack::rebuild_at_url(&format!("{database}/half"), half, options()).is_err());
     assert_eq!(open(&format!("{database}/half")).read(|tree| tree.revision()).unwrap(), 0);
@@ -592,7 +592,7 @@ fn connections_are_encrypted_and_certificates_verified_if_asked_for() {
     let authority = copy.display().to_string().replace('/', "%2F");
     assert!(is_encrypted(&url("localhost", &format!("sslmode=verify-full&sslrootcert={authority}"))));
     let fails = |url: &str| {
-        // Long enough for a busy machine to read the certificates that it trusts.
+        // Long enough for a busy machine to read its trusted certificates.
         let error = Stack::open_url(url, StackOptions::default().busy_timeout(5_000)).unwrap_err();
         assert!(matches!(&error, Error::Disconnected { .. } | Error::Io { .. }), "{error}");
         error.to_string()
@@ -632,7 +632,7 @@ fn who_waits_too_long_for_others_is_told_so() {
     assert_eq!(error.code(), "busy", "{error}");
     holder.rollback();
     hasty.push(NewFrame::new("In time")).unwrap();
-    // Also by threads that share the connections.
+    // Also for threads that share the connections.
     let few = PostgresServer::connect(&url, PostgresOptions::default().connections(1)).unwrap();
     let mut holder = few.store("default", "shop").unwrap();
     holder.begin(Duration::from_secs(1)).unwrap();
@@ -660,7 +660,7 @@ fn a_process_that_stops_in_a_command_holds_up_the_others_for_a_while_only() {
     let mut stopped = open();
     stopped.begin(patience).unwrap();
     stopped.append(&[decision(3)]).unwrap();
-    // Longer than the server waits. Nobody has committed, so the command is committed again.
+    // Longer than the server waits. No other process has committed, so the command is committed again.
     thread::sleep(Duration::from_millis(1_500));
     stopped.commit().unwrap();
     stack.refresh().unwrap();
@@ -668,7 +668,7 @@ fn a_process_that_stops_in_a_command_holds_up_the_others_for_a_while_only() {
 
     stopped.begin(patience).unwrap();
     stopped.append(&[decision(4)]).unwrap();
-    // The server ends the transaction for this one.
+    // The server ends the transaction because of this command.
     stack.add_decision(root, "of another").unwrap();
     let error = stopped.commit().unwrap_err();
     assert!(matches!(error, Error::Disconnected { is_outcome_unknown: false, .. }), "{error}");

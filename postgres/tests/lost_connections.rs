@@ -1,5 +1,5 @@
-//! Connections that break, servers that are killed, networks that are cut: a command is kept once or not at all, and the caller is told
-//! which, or that nobody knows.
+//! Connections that break, servers that are killed, networks that are cut: a command is kept once or not at
+//! all. The caller is told whether it was kept, or that this is not known.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -17,27 +17,28 @@ use support::setting;
 
 use crate::server::{Disk, Server, database_of};
 
-/// What a proxy does with the bytes that it passes on.
+/// What a proxy does with the bytes that it forwards.
 #[derive(Default)]
 struct Trouble {
-    /// Number of bytes after which it acts; 0: it passes everything on.
+    /// Number of bytes after which the proxy acts; 0: it forwards everything.
     after: AtomicU64,
-    /// True: it swallows all further bytes, and says nothing. False: it closes both sides of this connection.
+    /// True: the proxy swallows all further bytes, and sends nothing. False: it closes both sides of this
+    /// connection.
     is_silent: AtomicBool,
-    /// True: it swallows all bytes now.
+    /// True: the proxy swallows all bytes now.
     is_down: AtomicBool,
-    /// Time by which it delays each piece, in microseconds.
+    /// Time by which the proxy delays each piece, in microseconds.
     delay: AtomicU64,
-    /// Number of times that it has acted.
+    /// Number of times that the proxy has acted.
     acts: AtomicU64,
-    /// Number of times that the client has spoken after the server.
+    /// Number of times that the client has sent something after the server.
     turns: AtomicU64,
-    /// True: the server has spoken last.
+    /// True: the server was the last one to send something.
     is_servers_turn: AtomicBool,
 }
 
 impl Trouble {
-    /// How many of these bytes pass before it acts. `None`: all of them.
+    /// How many of these bytes pass before the proxy acts. `None`: all of them.
     fn take(&self, length: usize) -> Option<usize> {
         let length = length as u64;
         let before = self
@@ -99,7 +100,8 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, is_client: bool, trouble: &Tr
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Checks that each decision of `sure` is there once, that none is there twice, and that none is there that nobody has tried.
+/// Checks that each decision of `sure` is there once, that no decision is there twice, and that there is no
+/// decision that no caller has tried to record.
 pub fn check(url: &str, sure: &[String], tried: &[String]) {
     let stack = Stack::open_url(url, StackOptions::default()).unwrap();
     let decisions = stack.frame("ses_1").unwrap().decisions;
@@ -117,15 +119,15 @@ pub fn check(url: &str, sure: &[String], tried: &[String]) {
 /// The decisions that a caller has tried to record.
 #[derive(Default)]
 struct Attempts {
-    /// Those that were acknowledged.
+    /// The decisions that were acknowledged.
     sure: Vec<String>,
-    /// Those, and the ones of which nobody knows.
+    /// The acknowledged decisions, and those whose result is not known.
     tried: Vec<String>,
 }
 
 impl Attempts {
-    /// Tries to record a decision. Returns why it was not acknowledged. Every error but a lost connection fails the test, unless
-    /// `allows` does.
+    /// Tries to record a decision. Returns the reason why it was not acknowledged. Every error other than a
+    /// lost connection fails the test, unless `allows` accepts the error.
     fn record(&mut self, stack: &Stack, decision: String, allows: fn(&Error) -> bool) -> Option<Error> {
         match stack.add_decision("ses_1", &*decision) {
             Ok(()) => {
@@ -149,7 +151,7 @@ impl Attempts {
     }
 }
 
-/// No other error is allowed.
+/// Allows no other error.
 fn nothing_else(_: &Error) -> bool {
     false
 }
@@ -167,14 +169,15 @@ fn a_connection_may_be_cut_after_any_byte() {
     let mut attempts = Attempts::default();
     let cuts = setting("STACK_TEST_CUTS", 400);
     for number in 0..cuts as u64 {
-        // A command sends and receives some 800 bytes; a connection that is made anew some more.
+        // A command sends and receives about 800 bytes. A connection that is made again sends and receives
+        // some more.
         trouble.after.store(1 + number * 7 % 1_100, Ordering::SeqCst);
         attempts.record(&stack, format!("decision {number}"), nothing_else);
         trouble.after.store(0, Ordering::SeqCst);
     }
     let acts = trouble.acts.load(Ordering::SeqCst);
     assert!(acts > cuts as u64 / 2, "only {acts} connections were cut");
-    // The proxy is only in the way once, so the store finds out what has happened.
+    // The proxy only interferes once, so the store finds out what has happened.
     let kept = attempts.sure.len();
     assert_eq!(attempts.tried.len(), kept, "the outcome of a commit stayed unknown");
     attempts.check(&url);
@@ -283,7 +286,7 @@ fn the_server_may_be_killed_at_any_moment() {
                     break;
                 }
                 if attempts.record(&stack, format!("{name} {number}"), nothing_else).is_some() {
-                    // As a caller does.
+                    // Waits, as a caller does.
                     thread::sleep(Duration::from_millis(5));
                 }
             }
@@ -365,7 +368,7 @@ fn commits_that_an_asynchronous_failover_has_lost_are_reported() {
     let url = either([&primary, &standby], database);
     let stack = Stack::open_url(&url, StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    // The standby has all so far, and then hears nothing more.
+    // The standby has all changes so far, and then receives nothing more.
     let deadline = Instant::now() + Duration::from_secs(20);
     let count = "SELECT count(*) FROM callstack.events";
     while standby.sql(database, count) != "2" {

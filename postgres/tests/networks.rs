@@ -18,7 +18,8 @@ const NAME: &str = "NETWORK_TEST_NAME";
 /// How long a worker works.
 const WORK: Duration = Duration::from_secs(9);
 
-/// Records decisions, and prints what has become of each. Without a stack, as in an ordinary test run, it does nothing.
+/// Records decisions, and prints the outcome of each. Without a stack, as in an ordinary test run, it does
+/// nothing.
 #[test]
 fn a_worker() {
     let (Ok(url), Ok(name)) = (std::env::var(URL), std::env::var(NAME)) else { return };
@@ -63,7 +64,7 @@ impl Host {
         host
     }
 
-    /// Cuts the host off, or connects it again. Nothing tells either side.
+    /// Cuts the host off, or connects it again. Neither side gets a message about that.
     fn cut(&self, is_cut: bool) {
         ip(&format!("link set {} {}", self.link, if is_cut { "down" } else { "up" }));
     }

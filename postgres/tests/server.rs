@@ -20,10 +20,10 @@ pub struct Server {
     databases: AtomicUsize,
 }
 
-/// How a server keeps what it has acknowledged.
+/// How a server keeps the changes that it has acknowledged.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Disk {
-    /// It does not wait for the disk: faster, and enough where no machine fails.
+    /// The server does not wait for the disk. This is faster, and enough if no machine fails.
     Lazy,
     /// As in production.
     Durable,
@@ -41,7 +41,7 @@ impl Server {
         })
     }
 
-    /// A server of its own, with these lines in its settings.
+    /// A separate server, with these lines in its settings.
     pub fn start(disk: Disk, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
@@ -53,7 +53,7 @@ impl Server {
             .unwrap();
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let fsync = if disk == Disk::Lazy { "fsync = off\n" } else { "" };
-        // Hosts of a test's own network may connect.
+        // Hosts in the network of a test may connect.
         let mut access = File::options().append(true).open(data.join("pg_hba.conf")).unwrap();
         access.write_all(b"host all all 10.213.0.0/16 trust\n").unwrap();
         let sockets = folder.path().display();
@@ -109,7 +109,7 @@ impl Server {
         self.port
     }
 
-    /// Starts the server after a kill, and waits until it answers.
+    /// Starts the server again after it was killed, and waits until it answers.
     pub fn start_again(&self) {
         let log = File::options().create(true).append(true).open(self.folder.path().join("log")).unwrap();
         let _ = fs::remove_file(self.data().join("postmaster.pid"));
@@ -195,12 +195,12 @@ pub fn database_of(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
-/// A port that nobody uses now.
+/// A port that no process uses now.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The path of a program of PostgreSQL. Debian has those of the server outside of the search path.
+/// The path of a program of PostgreSQL. Debian keeps the programs of the server outside of the search path.
 pub fn program(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin").join(name)).collect();
@@ -209,7 +209,7 @@ pub fn program(name: &str) -> PathBuf {
     found.pop().unwrap_or_else(|| name.into())
 }
 
-/// A command as a user that the server accepts: it refuses root.
+/// A command that runs as a user that the server accepts, because the server refuses root.
 pub fn as_server(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -219,7 +219,7 @@ pub fn as_server(program: &Path) -> Command {
     command
 }
 
-/// Makes a file or folder that of the server's user.
+/// Makes the user of the server the owner of a file or folder.
 pub fn give_away(path: &Path) {
     if is_root() {
         let given = Command::new("chown").arg("-R").arg("postgres:postgres").arg(path).status().unwrap();

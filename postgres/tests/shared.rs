@@ -26,7 +26,7 @@ fn open(url: &str, options: StackOptions) -> Stack {
     Stack::open_url(url, options).unwrap()
 }
 
-/// Checks that a stack which is opened anew shows the same.
+/// Checks that a stack that is opened again shows the same state.
 fn check(url: &str, _: &Stack, state: &StackState) {
     assert_eq!(open(url, StackOptions::default()).state().unwrap(), *state);
 }
@@ -172,7 +172,7 @@ fn what_a_dead_machine_held_others_go_on_with() {
     let server = Server::shared();
     let url = format!("{}/holders", server.database());
     let stack = open(&url, StackOptions::default());
-    // Another home, another folder and another name: nothing but the server is common.
+    // Another home, another folder and another name: the processes only have the server in common.
     let elsewhere = tempfile::tempdir().unwrap();
     support::holders::check(&stack, |variables| {
         Command::new(std::env::current_exe().unwrap())

@@ -1,9 +1,10 @@
-//! Tests of the memory that folding takes: less than two copies of a request, and less than one where nothing has ended.
+//! Tests of the memory that folding takes: less than two copies of a request, and less than one copy if no
+//! frame has ended.
 
 use callstack_core::fold::{FoldSettings, Wire, fold};
 use support::conversations::{Round, pop, push, request, shell};
 
-/// A megabyte of conversation in which frames begin and, on request, end.
+/// A megabyte of conversation in which frames begin and, if `ends` is true, end.
 fn conversation(wire: Wire, ends: bool) -> String {
     let mut rounds = vec![Round::default().words("Do the job.").text("I begin.")];
     for frame in 1..=30 {

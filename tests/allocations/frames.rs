@@ -1,4 +1,4 @@
-//! Tests of the process memory of a frame, without its texts.
+//! Tests of the process memory that a frame takes, without its texts.
 
 use callstack_core::{NewFrame, PopStatus, Results, Stack};
 
@@ -38,7 +38,8 @@ fn a_frame_costs_less_than_a_kilobyte_beside_its_texts() {
         }
     }
     let used = dhat::HeapStats::get().curr_bytes - before;
-    // A program that keeps the order of keys in JSON has larger maps, which frames have for what they do not know.
+    // A program that keeps the order of keys in JSON has larger maps. Frames use such maps for keys that they
+    // do not know.
     let ordered =
         size_of::<serde_json::Map<String, serde_json::Value>>() - size_of::<std::collections::BTreeMap<u8, u8>>();
     let beside = (used - texts) / FRAMES - ordered;

@@ -3,7 +3,7 @@
 use callstack_core::session::HostEvent;
 use callstack_core::{Frame, PopStatus, Stack, StackState, Tree, import};
 
-/// Checks that twice the input takes about twice the allocations.
+/// Checks that an input of twice the size takes about twice the allocations.
 #[track_caller]
 fn assert_linear(size: usize, work: impl Fn(usize)) {
     let count = |size| {
@@ -25,7 +25,7 @@ fn equal_ids_of_a_state_and_of_a_plan() {
     });
     assert_linear(500, |size| {
         let issues = "{\"id\": \"same\", \"title\": \"Task\"}\n".repeat(size);
-        // Versions of one issue.
+        // The lines are versions of one issue.
         assert_eq!(import::beads(&issues).frames.len(), 2);
     });
     assert_linear(500, |size| {

@@ -100,7 +100,7 @@ fn dependencies_come_first_and_others_have_their_own_element() {
     assert!(place("This frame depends on f6 (Not done), which is planned.") > 0);
 }
 
-/// These words in the order in which a text has them.
+/// These words, in the order in which they occur in a text.
 fn order<'a>(text: &str, words: &[&'a str]) -> Vec<&'a str> {
     let mut places: Vec<(usize, &str)> =
         words.iter().flat_map(|word| text.match_indices(word).map(|(place, _)| (place, *word))).collect();
@@ -175,7 +175,7 @@ fn failed_siblings_have_an_element_of_their_own() {
         "{}",
         document.stable
     );
-    // The count is that of the frames that are shown.
+    // The count is the number of frames that are shown.
     let small = Settings::default().minimum_relevance(100);
     let small = small.budget(Budget::default().siblings(1)).form(Form::Document);
     let few = project.0.context("ses<now>", &small).unwrap();
@@ -226,7 +226,7 @@ fn dependencies_of_ancestors_are_inherited_whatever_their_scores() {
     let inherited = xml.split_once("<inherited-dependencies of=\"f5\">").map_or("", |(_, rest)| rest);
     assert!(inherited.split("</inherited-dependencies>").next().unwrap().contains("Red and green"), "{xml}");
     assert!(xml.contains("<warning>Its ancestor f5 depends on f4 (Draw icons), which is planned.</warning>"), "{xml}");
-    // What the frame itself depends on stands among its own dependencies, once.
+    // A dependency of the frame itself is shown once, among the frame's own dependencies.
     stack.push(NewFrame::new("Taxes").id("taxes").below("basket").depends_on("colours")).unwrap();
     let xml = &stack.context("taxes", &settings).unwrap().xml;
     assert_eq!(xml.matches("Red and green").count(), 1, "{xml}");
@@ -248,7 +248,7 @@ fn results_so_far_of_an_open_ancestor_reach_frames_below_it_at_the_next_push() {
         let xml = &project.context(frame).xml;
         assert!(xml.contains("<partial-results>Prices are cents</partial-results>"), "{xml}");
     }
-    // A frame that is finished has results, and no partial ones.
+    // A finished frame shows its results, and no partial results.
     stack.pop("shop", PopStatus::Completed, "Prices are floats").unwrap();
     let xml = &project.context("sum").xml;
     assert!(xml.contains("<results>Prices are floats</results>") && !xml.contains("partial"), "{xml}");
@@ -312,13 +312,13 @@ fn finished_children_are_shown_unless_the_conversation_holds_their_results() {
     assert_eq!(shown(), ["f4"]);
     stack.forget("root").unwrap();
     assert_eq!(shown(), ["f2", "f3", "f4"]);
-    // A result that is delivered after that is held, even within the same millisecond.
+    // A result that is delivered after that is in the conversation, even within the same millisecond.
     stack.deliver("child-3").unwrap();
     assert_eq!(shown(), ["f2", "f3"]);
     let with = |children| stack.context("root", &Settings::default().finished_children(children)).unwrap();
     assert_eq!(handles_in(&with(FinishedChildren::All).xml, "finished-children"), ["f2", "f3", "f4"]);
     assert!(handles_in(&with(FinishedChildren::None).xml, "finished-children").is_empty());
-    // The frame goes on in another session, whose conversation is new.
+    // The frame continues in another session, whose conversation is new.
     stack.replace_id("root", "another session").unwrap();
     let context = stack.context("f1", &Settings::default()).unwrap();
     assert_eq!(handles_in(&context.xml, "finished-children"), ["f2", "f3", "f4"]);
@@ -378,7 +378,7 @@ fn long_texts_are_cut_between_words_and_say_so() {
     let cut = results(&context.xml);
     assert!(cut.ends_with(" …") && Approx.count(&cut) <= 300, "{cut}");
 
-    // A dependency has all of the room that is left.
+    // A dependency gets all of the space that is left.
     project.0.push(NewFrame::new("Uses them").id("user").below("root").depends_on("long")).unwrap();
     let more = results(&project.context("user").xml);
     assert!(more.ends_with(" …") && (1_800..=2_000).contains(&Approx.count(&more)), "{}", Approx.count(&more));

@@ -1,4 +1,5 @@
-//! Tests of what the contexts of sessions leave out because their conversations have it, and when it comes back.
+//! Tests of the parts that the contexts of sessions leave out because their conversations already contain
+//! them, and of the time when these parts are shown again.
 
 use std::sync::Arc;
 
@@ -101,7 +102,7 @@ fn a_root_is_reminded_of_a_long_message_in_short() {
     }
     chat.compacted("other");
     assert!(chat.context("other").volatile.contains(&long));
-    // What is added after the compaction does not bring the message back into the conversation.
+    // A text that is added after the compaction does not bring the message back into the conversation.
     let added = format!("{long}\nwith a search");
     chat.tell(
         json!({"kind": "message", "sessionID": "other", "messageID": "m2", "role": "user", "text": "with a search"}),

@@ -1,4 +1,5 @@
-//! Short results keep what later work needs: the names in results of real plans that later frames use again.
+//! Short results keep the information that later work needs: the names in results of real plans that later
+//! frames use again.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,7 +26,8 @@ fn said(frame: &Frame) -> String {
     [&*frame.title, &*frame.success_criteria, &*frame.task, frame.results.as_deref().unwrap_or_default()].join("\n")
 }
 
-/// Of the names in long results that later frames use: how many there are, and how many short results and the beginning keep.
+/// Counts the names in long results that later frames use: all of these names, the names that short results
+/// keep, and the names that the beginning keeps.
 fn kept(frames: &[Frame]) -> (usize, usize, usize) {
     let mut counts = (0, 0, 0);
     for (place, frame) in frames.iter().enumerate() {

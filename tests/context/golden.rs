@@ -9,7 +9,7 @@ use callstack_core::{
     Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, ToolNames, import,
 };
 
-/// The example of the specification: a REST API, with a minute between the steps.
+/// The example of the specification: a REST API, with one minute between the steps.
 fn api() -> Stack {
     let now = Arc::new(AtomicU64::new(1_700_000_000_000));
     let stack = Stack::with_options(support::options_at(&now));

@@ -72,7 +72,7 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize, current: Handle) {
             6 => stack.log(frame).set_path(random.pick(&["Cargo.toml", "src", "README.md"])),
             1 => stack.add_decision(frame, note),
             2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
-            // An open frame with another ID has another session, whose conversation is new.
+            // An open frame with another ID has another session. The conversation of that session is new.
             3 if frame == current => stack.set_active(frame),
             3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
             4 => stack.set_active(frame),
@@ -81,7 +81,8 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize, current: Handle) {
     }
 }
 
-/// The finished siblings with the tags between them: the completed ones and those that have failed, in the order in which they ended.
+/// The finished siblings with the tags between them: the completed siblings and the failed siblings, in the
+/// order in which they ended.
 fn siblings_text(context: &Context) -> &str {
     let starts = ["<completed-siblings", "<failed-siblings"].map(|tag| context.stable.find(tag));
     let Some(start) = starts.into_iter().flatten().min() else { return "" };
@@ -195,7 +196,7 @@ proptest! {
         }
     }
 
-    /// What is kept from earlier contexts never shows in later ones.
+    /// Data that is kept from earlier contexts never changes later contexts.
     #[test]
     fn contexts_are_the_same_with_and_without_what_was_kept(seed in any::<u64>(), size in 2usize..14) {
         let mut random = Random::new(seed);
@@ -222,7 +223,7 @@ proptest! {
             stack.clear_cache(None).unwrap();
             let made = stack.context_uncached(frame, &settings).unwrap();
             prop_assert_eq!(&kept, &made, "round {}: {} differs", round, frame);
-            // The next round begins with everything kept.
+            // At the beginning of the next round, the data of all frames is kept.
             (0..frames).for_each(|index| drop(stack.context_uncached(Handle::from_index(index).unwrap(), &settings)));
         }
     }

@@ -1,4 +1,5 @@
-//! Contexts and plans: what is said of dependencies that cannot be completed any more, and contexts after edits.
+//! Contexts and plans: what contexts say about dependencies that cannot be completed any more, and contexts
+//! after edits.
 
 use callstack_core::{
     EventQuery, FrameEdit, FrameStatus, Handle, MemoryStore, NewFrame, OutlineOptions, PopStatus, Results, Settings,
@@ -11,7 +12,8 @@ fn volatile(stack: &Stack, frame: Handle) -> String {
     stack.context(frame, &Settings::default()).unwrap().volatile.clone()
 }
 
-/// f1 Shop; below it f2 Cart, in_progress, and f3 Checkout and f4 Taxes, planned. f3 needs f2 and f4; f5 below f3.
+/// f1 Shop; below it f2 Cart, in_progress, and f3 Checkout and f4 Taxes, planned. f3 needs f2 and f4. f5 is
+/// below f3.
 fn shop() -> (Stack, [Handle; 5]) {
     let stack = Stack::in_memory();
     let shop = stack.push(NewFrame::new("Shop").id("shop")).unwrap();
@@ -50,11 +52,11 @@ fn a_failed_dependency_is_said_to_everybody_who_waits_for_it() {
         shop,
         &format!("<next-action>No planned child can begin: f3 waits for f2, which is failed. T{retry}.</next-action>"),
     );
-    // Without the tool, the words say it.
+    // Without the tool, the warning uses plain words instead.
     let settings = Settings::default().tools(ToolNames::default().without(ToolRole::Edit));
     let context = stack.context(shop, &settings).unwrap();
     assert!(context.xml.contains("f2 (retry); or give f3 other dependencies)</warning>"), "{}", context.xml);
-    // A frame that has begun cannot be rewired.
+    // The dependencies of a frame that has begun cannot be changed.
     stack.activate(checkout).unwrap();
     says(
         checkout,
@@ -136,7 +138,7 @@ fn change(stack: &Stack, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
-    /// Whatever is cached of contexts, fragments and indexes: an edit leaves nothing that is out of date.
+    /// No matter which contexts, fragments and indexes are cached: after an edit nothing is out of date.
     #[test]
     fn contexts_after_edits_are_those_of_a_fresh_stack(seed in any::<u64>()) {
         let mut random = Random::new(seed);
@@ -153,7 +155,8 @@ proptest! {
             if round % 6 == 5 {
                 let history = stack.history(&EventQuery::default()).unwrap();
                 let fresh = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
-                // The context of a frame that has ended names one far below it, whose changes it does not see at once.
+                // The context of a frame that has ended names a frame far below it. It does not see changes
+                // of that frame at once.
                 let is_unfinished = |frame: &Handle| stack.read(|tree| tree.node(*frame).status().is_unfinished()).unwrap();
                 for (frame, kept) in frames().into_iter().zip(kept).filter(|(frame, _)| is_unfinished(frame)) {
                     prop_assert_eq!(&*kept, &*fresh.context(frame, &Settings::default()).unwrap(), "{}", frame);

@@ -1,4 +1,4 @@
-//! Contexts of frames that begin others anew, and what everybody else sees of the attempts.
+//! Contexts of frames that are retries of other frames, and what all other frames see of the attempts.
 
 use callstack_core::context::{DetailLevel, Entry, Section};
 use callstack_core::{Context, FrameStatus, NewFrame, PopStatus, Results, Settings, Stack, StackOptions, ToolNames};
@@ -97,7 +97,7 @@ fn a_retry_alone_moves_stable_bytes_and_the_new_attempts_lessons_stay() {
     let with_artifact = stable();
     assert_eq!(with_artifact.replace("src/tax.rs, src/late.rs", "src/tax.rs"), before);
     assert!(with_artifact.contains("src/late.rs"), "a change of a status shows it");
-    // An earlier attempt that is out of the plan teaches nothing.
+    // The context shows nothing of an earlier attempt that is out of the plan.
     stack.invalidate("tax", "somebody else's").unwrap();
     assert!(!stable().contains("table is old") && stable().contains("needs a login"));
 }
@@ -120,7 +120,7 @@ fn many_attempts_stay_within_their_quota_and_are_counted() {
     assert_eq!((attempts(&large).len(), shown(&large)), (8, 8));
     assert!(large.xml.contains("omitted-attempts=\"12\""), "{}", large.xml);
     assert!(large.xml.contains("Lesson 19.") && large.xml.contains("Lesson 12.") && !large.xml.contains("Lesson 11."));
-    // Something else wants the room: the quota of the attempts is half of that of the siblings.
+    // Other parts also need space: the quota of the attempts is half of the quota of the siblings.
     for number in 0..40 {
         let sibling = stack.push(NewFrame::new(format!("Sibling {number}")).below(root)).unwrap();
         stack.pop(sibling, PopStatus::Completed, "Results of a sibling ".repeat(40)).unwrap();
@@ -185,7 +185,7 @@ fn a_parent_is_offered_a_retry_of_the_child_that_failed_last() {
         let settings = Settings::default().tools(tools);
         stack.context_uncached(root, &settings).unwrap().volatile
     };
-    // The warning about the child that waits for it says it all.
+    // The warning about the child that waits for the failed child is enough.
     let warning = "<warning>Child f3 (Totals) depends on f2 (Taxes), which is failed: no (to begin f2 anew, call \
                    stack_frame_activate f2 (retry); or stack_frame_edit f3 {\"dependsOn\": […]})</warning>";
     let next = "No planned child can begin: f3 waits for f2, which is failed. To begin f2 anew, call \
@@ -213,7 +213,8 @@ fn a_parent_is_offered_a_retry_of_the_child_that_failed_last() {
     assert_eq!(stack.frame(other).unwrap().status, FrameStatus::Failed);
 }
 
-/// What depends on an attempt, and stands elsewhere, has no revision in common with it.
+/// A frame that depends on an attempt and is elsewhere in the tree has no revision in common with the
+/// attempt.
 #[test]
 fn cached_contexts_follow_a_retry_elsewhere() {
     let stack = Stack::in_memory();

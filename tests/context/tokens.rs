@@ -1,5 +1,5 @@
-//! Tests of the token estimate against real tokenizers: it is within the documented bounds for every kind of text, and
-//! its lists hold what they say. Prints a table.
+//! Tests of the token estimate against real tokenizers. The estimate is within the documented bounds for
+//! every kind of text, and its lists contain what their descriptions say. Prints a table.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use support::tokenizers::{
 /// Length of a sample, in bytes.
 const SAMPLE: usize = 4096;
 
-/// A kind of text, its samples, and the bounds of the estimate and the exact count, each divided by the other.
+/// A kind of text, its samples, and two bounds: for the estimate divided by the exact count, and for the
+/// exact count divided by the estimate.
 struct Kind {
     name: String,
     samples: Vec<String>,
@@ -30,12 +31,12 @@ impl Kind {
         Self { name: name.to_owned(), samples: samples(text), below: 1.1, above: f64::INFINITY }
     }
 
-    /// English prose and frames, for which the estimate is made.
+    /// English prose and frames. The estimate is made for these texts.
     fn usual(name: &str, text: &str) -> Self {
         Self { above: 1.2, ..Self::natural(name, text) }
     }
 
-    /// Characters that nobody writes in this order.
+    /// Characters in an order in which no person writes them.
     fn random(name: &str, character: impl FnMut(&mut support::Random) -> char) -> Self {
         let mut random = support::Random::new(7);
         let mut character = character;
@@ -351,7 +352,7 @@ fn list(name: &str) -> String {
     repository(&format!("src/context/approx/{name}.txt"))
 }
 
-/// The number of tokens in the vocabulary that cuts the text into more.
+/// The number of tokens in the vocabulary that cuts the text into more tokens.
 fn tokens(text: &str) -> usize {
     o200k(text).max(cl100k(text))
 }
@@ -409,7 +410,8 @@ fn the_listed_pairs_are_one_token_and_characters_at_most_as_many_as_listed() {
     let mut ranges: Vec<(u32, usize)> = ranges.collect();
     ranges.push((0x11_0000, 0));
     for range in ranges.windows(2) {
-        // The planes above the second one hold few characters and all have the most tokens; a sample is enough.
+        // The planes above the second plane have few characters, and all of these have the maximum number of
+        // tokens. A sample is enough.
         let step = if range[0].0 >= 0x2_0000 { 61 } else { 1 };
         for character in (range[0].0..range[1].0).step_by(step).filter_map(char::from_u32) {
             assert!(tokens(&character.to_string()) <= range[0].1, "{character:?}");
@@ -420,22 +422,26 @@ fn the_listed_pairs_are_one_token_and_characters_at_most_as_many_as_listed() {
     }
 }
 
-/// Number of bytes behind the last beginning of a character, itself included, if they are not the whole character.
+/// Number of bytes from the beginning of the last character to the end of the token, if these bytes are not
+/// the whole character. Otherwise 0.
 fn unfinished(token: &[u8]) -> usize {
     let first = token.iter().rposition(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(0);
     let rest = token.len() - first;
     if rest < length(token[first]) { rest } else { 0 }
 }
 
-/// The joints of both vocabularies: each token that begins or ends inside of a character and is also on the other side of
-/// the place between this one and its neighbour. Its bytes on both sides of this place are a joint, those of the
-/// neighbour at most up to its end. Joints whose divided character has only one byte left are left out: a byte is a token
-/// at most, and no character is less.
+/// The joints of both vocabularies. They come from each token that begins or ends inside of a character and
+/// also has bytes on the other side of the boundary between this character and its neighbour. The token's
+/// bytes on both sides of this boundary are a joint. The bytes of the neighbour belong to the joint at most
+/// up to the end of the neighbour. Joints whose divided character has only one byte left are left out: a byte
+/// is at most one token, and no character costs less than one token.
 ///
-/// A text of several characters has at most as many tokens as `approx` prices for these. Every token begins in one of
-/// them. If no token divides a character, all bytes of it are tokens of their own, as many as it takes alone, or a part of
-/// a larger token. If one begins in it and ends behind it, at most one token begins in each of its bytes up to there. If
-/// one ends in it, at most one begins in each byte behind.
+/// A text of several characters has at most as many tokens as the sum of the prices of `approx` for these
+/// characters. Every token begins in one of the characters. If no token divides a character, its bytes are
+/// tokens of their own, as many as the character takes alone, or they are a part of a larger token. If a
+/// token begins in the character and ends after it, at most one token begins in each byte of the character up
+/// to the beginning of that token. If a token ends in the character, at most one token begins in each byte
+/// after its end.
 fn joints() -> String {
     let mut joints = BTreeSet::new();
     for token in vocabularies().filter(|token| std::str::from_utf8(token).is_err()) {
@@ -469,8 +475,9 @@ fn the_listed_joints_are_all_of_the_vocabularies() {
     support::assert_golden("../../src/context/approx/joints.txt", &joints());
 }
 
-/// What `joints` proves of the prices, with real tokens: each character at a joint beside a random one that fits on the other
-/// side, alone, after a letter, and repeated. `STACK_TEST_SEARCH` sets how many; `make soak` looks at all.
+/// Checks with real tokens what `joints` proves about the prices. Each character at a joint is tested beside
+/// a random character that fits on the other side, alone, after a letter, and repeated. `STACK_TEST_SEARCH`
+/// sets the number of characters; `make soak` tests all.
 #[test]
 fn the_characters_at_all_joints_cost_what_they_can_be_divided_into() {
     let mut random = support::Random::new(setting("STACK_TEST_SEED", 1) as u64);

@@ -20,7 +20,7 @@ fn wires() -> impl Strategy<Value = Wire> {
     (0..Wire::ALL.len()).prop_map(|place| Wire::ALL[place])
 }
 
-/// The messages of a request, without the marks of caches, which hosts move.
+/// The messages of a request, without the marks of caches, because hosts move these marks.
 fn messages(wire: Wire, request: &str) -> Vec<Value> {
     let key = match wire {
         Wire::Responses => "input",
@@ -44,8 +44,8 @@ fn without_marks(value: &mut Value) {
     }
 }
 
-/// The pieces of a request that go or stay, as bytes, without the marks of caches: all beside the messages, and of each message its
-/// blocks, or the whole of it.
+/// The pieces of a request that are removed or stay, as bytes, without the marks of caches: everything
+/// outside of the messages, and for each message its blocks or the whole message.
 fn pieces(wire: Wire, request: &str) -> Vec<String> {
     let request = request.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
     let raw = |text: &str| -> Vec<(String, Box<RawValue>)> {
@@ -72,7 +72,7 @@ fn pieces(wire: Wire, request: &str) -> Vec<String> {
         let blocks: Vec<_> = blocks.flat_map(|(_, value)| list(value.get())).filter(|_| !is_whole).collect();
         match blocks.is_empty() {
             true => pieces.push(message.get().to_owned()),
-            // What says nothing by itself is many times the same.
+            // Blocks without content occur many times with the same bytes.
             false => pieces.extend(
                 blocks.iter().map(|block| block.get().to_owned()).filter(|block| !block.contains("step-start")),
             ),
@@ -106,8 +106,8 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// For each of the person's words in a request of Anthropic's, whether the model's next message begins with thinking. `None`: there is
-/// none.
+/// For each text of the person in a request of Anthropic, whether the model's next message begins with
+/// thinking. `None`: there is no next message.
 fn turns_with_thinking(request: &str) -> Vec<(String, Option<bool>)> {
     let mut turns: Vec<(String, Option<bool>)> = Vec::new();
     for message in messages(Wire::Anthropic, request) {
@@ -156,7 +156,7 @@ proptest! {
         prop_assert!(again.report.stretches.is_empty());
     }
 
-    /// A prompt cache keeps what is before the newest boundary.
+    /// A prompt cache keeps everything before the newest boundary.
     #[test]
     fn a_longer_conversation_begins_as_the_shorter_one(seed in any::<u64>(), rounds in 2usize..40, wire in wires()) {
         let job = Job::new(&mut Random::new(seed), rounds);
@@ -164,27 +164,29 @@ proptest! {
         let mut before = of(1);
         for end in 2..=job.rounds.len() {
             let now = of(end);
-            // At a boundary, what is before the first frame that is seen otherwise than before.
+            // At a boundary, everything stays that is before the first frame that is now shown in
+            // another way.
             let earlier = Job::new(&mut Random::new(seed), end - 1);
             let later = Job::new(&mut Random::new(seed), end);
             let same = match later.first_change(&earlier, wire) {
-                // Gemini's calls have no IDs here, by which the place could be found; in Anthropic's the thinking of a turn can come back
-                // that is further up.
+                // With Gemini the calls have no IDs here, so the place cannot be found by an ID. With
+                // Anthropic the thinking of a turn that is further up can come back.
                 Some(_) if matches!(wire, Wire::Gemini | Wire::Anthropic) => 0,
-                // The one exception: what a blocked frame returns can move to where it has gone on, and back.
+                // The only exception: the results of a blocked frame can move to the place where the frame
+                // was resumed, and back.
                 Some(_) if later.has_gone_on() => 0,
                 Some(first) => before.iter().position(|message| message.to_string().contains(&first)).unwrap_or_default(),
                 None => before.len(),
             };
-            // What the person writes comes into the message of the last outcomes.
+            // The text of the person is added to the message of the last outcomes.
             let same = same.saturating_sub(1).min(now.len());
             prop_assert_eq!(&now[..same], &before[..same], "{} after round {}", wire, end);
             before = now;
         }
     }
 
-    /// Every piece of a request is in the folded form byte for byte, in its place, or it is gone, or it is an answer that the report
-    /// counts.
+    /// Every piece of a request is in the folded form byte for byte and in its place, or it was removed, or
+    /// it is an answer that the report counts.
     #[test]
     fn other_bytes_are_those_of_before(seed in any::<u64>(), rounds in 1usize..40, wire in wires()) {
         let job = Job::new(&mut Random::new(seed), rounds);
@@ -192,7 +194,7 @@ proptest! {
         let folded = fold(wire, &request, &FoldSettings::default());
         let returned: usize = folded.report.stretches.iter().map(|stretch| 2 * stretch.returned + 64).sum();
         prop_assert!(folded.text.len() <= request.len() + returned);
-        // Where a blocked frame has gone on, thoughts can go alone.
+        // Where a blocked frame was resumed, thoughts can be removed alone.
         if folded.report.stretches.is_empty() && !(wire == Wire::Anthropic && job.has_gone_on()) {
             prop_assert_eq!(&*folded.text, &*request);
         }
@@ -204,7 +206,7 @@ proptest! {
                 None => changed.push(piece),
             }
         }
-        // A call that stays without what it says about the place is an answer of the stack, too.
+        // If a call stays without its text about the place, this is an answer of the stack, too.
         let is_answer = |piece: &&String| {
             [") is ", ") has begun", ": recorded"].iter().any(|words| piece.contains(words))
         };
@@ -212,7 +214,7 @@ proptest! {
         prop_assert!(changed.iter().all(|piece| !piece.contains("nonsense") || wire == Wire::Opencode), "{wire}: {changed:?}");
     }
 
-    /// A turn that has begun with thinking begins so still, where the model is told how much to think.
+    /// A turn that began with thinking still begins with thinking, if the model is told how much to think.
     #[test]
     fn turns_begin_with_thinking(seed in any::<u64>(), rounds in 1usize..40) {
         let job = Job::new(&mut Random::new(seed), rounds);
@@ -232,7 +234,7 @@ proptest! {
         let job = Job::new(&mut Random::new(seed), rounds);
         let folded = folded(Wire::Anthropic, &request(Wire::Anthropic, &job.rounds));
         let folded: Value = serde_json::from_str(&folded).unwrap();
-        // A message of the system that is a text can have no mark.
+        // A system message that is a text cannot have a mark.
         let last = folded["messages"].as_array().unwrap().iter().rev().find_map(|message| message["content"].as_array()).unwrap();
         prop_assert!(last.iter().any(|block| block["cache_control"].is_object()), "{folded:#}");
     }

@@ -1,4 +1,4 @@
-//! Folding: requests without what finished frames have said.
+//! Folding: requests without the stretches of finished frames.
 
 mod invariants;
 mod rule;

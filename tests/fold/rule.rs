@@ -13,7 +13,7 @@ fn folded(wire: Wire, rounds: &[Round]) -> String {
     folded.text.into_owned()
 }
 
-/// Checks in each wire which words are left, and which are gone.
+/// Checks in each wire which words are left, and which words were removed.
 fn check(rounds: &[Round], left: &[&str], gone: &[&str]) {
     for wire in Wire::ALL.iter().copied() {
         let text = folded(wire, rounds);
@@ -83,7 +83,7 @@ fn the_report_says_what_is_gone() {
         (report.stretches.len(), stretch.frame.to_string(), stretch.status),
         (1, "f2".into(), FoldedStatus::Completed)
     );
-    // A thought, a text, four calls and their outcomes.
+    // One thought, one text, four calls and their outcomes.
     assert_eq!(stretch.items, 10);
     assert!(stretch.bytes > 400 && stretch.tokens > 100 && stretch.returned > 100, "{stretch:?}");
     let json = serde_json::to_value(&report).unwrap();
@@ -127,7 +127,7 @@ fn decisions_of_a_frame_within_stay_with_that() {
 
 #[test]
 fn calls_of_one_message_are_read_in_their_order() {
-    // A pop and the next push: the pop goes, the push stays.
+    // A pop and the next push: the pop is removed, the push stays.
     let rounds = [
         push("f1", "Shop").words("Build."),
         push("f2", "Cart"),
@@ -136,7 +136,8 @@ fn calls_of_one_message_are_read_in_their_order() {
         shell("ls", "pay-files"),
     ];
     check(&rounds, &["cart-results", "Pay", "pay-files"], &["cart-files"]);
-    // A command behind a push is the pushed frame's, one before it the outer frame's.
+    // A command after a push belongs to the pushed frame. A command before the push belongs to the
+    // outer frame.
     let rounds = [
         push("f1", "Shop").words("Build."),
         shell("ls", "outer-files").and(push("f2", "Cart")).and(shell("ls", "inner-files")),
@@ -179,7 +180,8 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
     );
 }
 
-/// A finding of the property tests: the line about the next frame, left in the return of the first, began that once more.
+/// A finding of the property tests: the line about the next frame was left in the returned results of the
+/// first frame, and began the next frame a second time.
 #[test]
 fn a_frame_that_goes_on_elsewhere_returns_nothing_of_the_next_one() {
     let next = Round::call(
@@ -342,7 +344,7 @@ fn work_that_was_handed_over_is_no_stretch() {
 
 #[test]
 fn a_conversation_can_begin_within_a_frame() {
-    // A compaction has taken the push away.
+    // A compaction has removed the push.
     let rounds = [
         shell("ls", "old-files").words("A summary."),
         pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
@@ -352,7 +354,7 @@ fn a_conversation_can_begin_within_a_frame() {
         pop("f1", "Shop", "completed", "shop-results", ""),
     ];
     check(&rounds[..5], &["old-files", "cart-results", "pay-results"], &["pay-files"]);
-    // Then the whole task has ended.
+    // Now the whole task has ended.
     check(&rounds, &["A summary.", "shop-results"], &["old-files", "cart-results", "pay-files", "pay-results"]);
 }
 
@@ -380,15 +382,16 @@ fn a_task_that_began_with_the_persons_words_goes_when_it_has_ended() {
     check(&rounds[..6], &kept[..4], &gone);
     check(&rounds[..8], &[&kept[..], &["docs-files"]].concat(), &gone);
     check(&rounds, &[&kept[..], &["Now the docs.", "docs-results", "There are no docs."]].concat(), &["docs-files"]);
-    // A call that names a frame may be about any other one than that in which the conversation was.
+    // A call that names a frame may concern any other frame than the one in which the conversation was.
     let named = with(rounds[5].clone(), "pop", "frame", json!("f1"));
     check(&[rounds[0].clone(), named.clone()], &["shop-files"], &[]);
     check(&[rounds[0].clone(), rounds[1].clone(), named], &["Prices are integers"], &["shop-files"]);
-    // A blocked task goes on.
+    // A blocked task continues.
     check(&[rounds[0].clone(), pop("f1", "Shop", "blocked", "so far", "f1 (Shop)")], &["shop-files"], &[]);
 }
 
-/// The conversation has not begun the frame that it ends within another one: nothing else has its results.
+/// Inside another frame, the conversation ends a frame that it has not begun: the results of this frame are
+/// nowhere else.
 #[test]
 fn the_end_of_a_frame_around_stays() {
     let rounds = [
@@ -407,7 +410,7 @@ fn the_end_of_a_frame_around_stays() {
     check(&rounds, &["Build the shop.", "shop-results", "Go on.", "cart-results"], &["cart-files", "later-files"]);
 }
 
-/// The answer says that the frame is below another one than the conversation was in.
+/// The answer says that the frame is below another frame than the one in which the conversation was.
 #[test]
 fn a_frame_beside_the_one_in_which_it_was_gone_on_with_returns_its_own_results() {
     let rounds = [
@@ -425,7 +428,7 @@ fn a_frame_beside_the_one_in_which_it_was_gone_on_with_returns_its_own_results()
     check(&rounds, &["cart-results", "mail-results"], &["cart-files"]);
 }
 
-/// Nobody has written behind the summary: the host lets the model go on by itself.
+/// The person has written nothing after the summary: the host lets the model continue automatically.
 #[test]
 fn a_task_that_a_summary_tells_goes_when_it_has_ended() {
     let mut summary = shell("ls", "shop-files");
@@ -443,7 +446,7 @@ fn a_task_that_a_summary_tells_goes_when_it_has_ended() {
             assert!(text.contains(kept), "{wire}: {kept} is gone: {text}");
         }
         assert!(!text.contains("cart-files") && !text.contains("I go on."), "{wire}: {text}");
-        // Of the message with the summary a call stays where another message of the model cannot follow.
+        // From the message with the summary, a call stays if another message of the model cannot follow.
         assert_eq!(text.contains("shop-files"), wire == Wire::Anthropic, "{wire}: {text}");
     }
 }
@@ -530,10 +533,10 @@ fn requests_of_which_a_part_is_elsewhere_stay() {
 fn a_request_that_breaks_a_rule_stays() {
     for wire in [Wire::Anthropic, Wire::Responses, Wire::Chat] {
         let request = request(wire, &shop());
-        // An outcome without a call; two calls with one ID; the conversation twice.
+        // An outcome without a call; two calls with the same ID; the conversation twice.
         for broken in [request.replacen("\"call_2\"", "\"call_99\"", 1), request.replace("\"call_4\"", "\"call_2\"")] {
             assert_ne!(broken, request);
-            // Some models number the calls of each message anew.
+            // Some models number the calls of each message from the start.
             if wire == Wire::Chat && !broken.contains("call_99") {
                 continue;
             }
@@ -555,7 +558,7 @@ fn states_of_the_host_and_summaries_stay() {
     let request = with(state);
     let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
     assert!(folded.contains(state) && !folded.contains("cargo test"), "{folded}");
-    // The provider drops what is before a summary: what the frame has returned must be behind it.
+    // The provider drops everything before a summary: the results of the frame must be after the summary.
     let request = with(summary);
     let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
     let place = folded.find(summary).unwrap();
@@ -756,7 +759,7 @@ fn pictures_that_a_tool_has_shown_go_and_those_of_the_person_stay() {
 #[test]
 fn marks_are_written_where_they_can_be() {
     let request = request(Wire::Anthropic, &shop()[..6]);
-    // The answer that stays says that it has no mark.
+    // The answer that stays has an entry that says that it has no mark.
     let place = request.find("f2 (Cart) has begun").unwrap();
     let end = place + request[place..].find("]}").unwrap() + 1;
     let request = format!("{},\"cache_control\":null{}", &request[..end], &request[end..]);
@@ -790,12 +793,12 @@ fn calls_that_are_numbered_anew_in_each_message_are_folded() {
     assert!(!fold(Wire::Chat, &renumbered, &FoldSettings::default()).text.contains("struct Cart"));
 }
 
-/// Hostile requests, each of which took seconds where something was looked for anew at each step.
+/// Hostile requests. Each of them took seconds when a search was repeated at each step.
 #[test]
 fn long_requests_are_folded_in_steps_that_do_not_grow() {
     let many = 20_000;
     let place = |frame: usize| format!("You are in f{frame} (x).");
-    // Many calls in one message; frames within each other; many artifacts; a deep answer.
+    // Many calls in one message; frames inside each other; many artifacts; a deeply nested answer.
     let parallel = (0..many).fold(Round::default(), |round, _| round.and(shell("ls", "x"))).words("Build.");
     let nested: Vec<Round> = (1..=many)
         .map(|frame| Round::call("push", json!({}), format!("f{frame} (x) has begun.\n{}", place(frame))))
@@ -818,7 +821,7 @@ fn long_requests_are_folded_in_steps_that_do_not_grow() {
     assert!(folded.text.contains("- 19999"));
 }
 
-/// The person has answered while the pop was under way: the frame goes on.
+/// The person has answered while the pop was being performed: the frame continues.
 #[test]
 fn a_blocked_frame_that_goes_on_at_once_has_not_ended() {
     let answered = Round::call(
@@ -908,7 +911,7 @@ fn arguments_that_cannot_be_read_end_nothing() {
     assert!(request.contains(r#"; 9 tests\",}""#));
 }
 
-/// Newer models of Anthropic bind each thought to what was before it.
+/// Newer models of Anthropic bind each thought to the text before it.
 #[test]
 fn thoughts_that_are_bound_to_what_is_gone_go() {
     let next = Round::call(
@@ -964,7 +967,7 @@ fn what_opencode_hides_from_the_model_is_not_written_to() {
     assert!(text.contains("struct Cart"), "the stretch stays: {text}");
 }
 
-/// The time of a call, as the support writes it.
+/// The time of a call, in the form in which the support code writes it.
 const NUMBER_OF_TIME: &str = "\"time\":1.50E+2";
 
 #[test]
@@ -1029,7 +1032,7 @@ fn messages_of_pi_that_are_no_work_stay() {
     assert_eq!(&*fold(Wire::Pi, &request, &FoldSettings::default()).text, &*request, "the frame has no beginning");
 }
 
-/// Models of Anthropic, also where pi asks them.
+/// Models of Anthropic. These models are also tested where pi calls them.
 #[test]
 fn a_turn_of_pi_that_has_begun_with_thinking_begins_so() {
     let rounds = [
@@ -1124,7 +1127,7 @@ mod attack {
             );
             assert!(behind.contains("late"), "{wire}: {behind}");
         }
-        // Within another frame, that one returns it.
+        // If the decision is recorded in another frame, that frame returns it.
         rounds.extend([push("f3", "Pay"), late, pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)")]);
         check(&rounds, &["pay-results", "Decisions:", "late"], &["recorded"]);
     }
@@ -1169,7 +1172,7 @@ mod attack {
         }
     }
 
-    /// Of a call that a provider needs, nobody sees any more where the conversation was behind it.
+    /// A call stays because a provider needs it. It must not say where the conversation was after the call.
     #[test]
     fn a_call_that_stays_does_not_say_that_the_conversation_is_in_what_is_gone() {
         let signed = push("f3", "Sum").and(shell("ls", "sum-files")).and(pop(
@@ -1204,7 +1207,7 @@ mod attack {
         let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop, shell("ls", "shop-files")];
         for wire in [Wire::Gemini, Wire::Anthropic, Wire::Chat] {
             let request = request(wire, &rounds);
-            // The text stands behind the call.
+            // In this request the text is after the call.
             let moved = match wire {
                 Wire::Gemini => {
                     let mut request: serde_json::Value = serde_json::from_str(&request).unwrap();

@@ -1,4 +1,5 @@
-//! Transcripts that hosts keep: what they say is in the logs and the usage of frames once, wherever they are cut.
+//! Transcripts that hosts keep: the logs and the usage of frames get each of their entries exactly once, no
+//! matter where the transcripts are cut.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +24,8 @@ fn read(form: TranscriptForm, text: &[u8], from: &TranscriptPosition, is_over: b
     (part.steps, part.unknown)
 }
 
-/// Reads a transcript as hooks do that come when it has grown to these lengths: what was not whole is read again.
+/// Reads a transcript in the way hooks do that run when it has grown to these lengths: a part that was
+/// incomplete is read again.
 fn read_in_parts(form: TranscriptForm, text: &[u8], lengths: &[usize]) -> Vec<TranscriptStep> {
     let mut steps: Vec<TranscriptStep> = Vec::new();
     for (number, length) in lengths.iter().chain([&text.len()]).enumerate() {
@@ -34,7 +36,7 @@ fn read_in_parts(form: TranscriptForm, text: &[u8], lengths: &[usize]) -> Vec<Tr
     steps
 }
 
-/// A stack with the frame of the job, and a conversation that is in none.
+/// A stack with the frame of the job, and a conversation that is in no frame.
 fn with_stack<T>(act: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
@@ -55,7 +57,7 @@ fn log(stack: &Stack) -> Vec<Value> {
     stack.log("f1").read(&LogQuery::default()).unwrap().lines.into_iter().map(|line| line.entry).collect()
 }
 
-/// What an entry is, in short.
+/// The kind of an entry, in a short form.
 fn short(entry: &Value) -> String {
     let role = entry["role"].as_str().unwrap();
     let call = entry["calls"][0]["name"].as_str().or(entry["name"].as_str()).unwrap_or_default();
@@ -65,7 +67,7 @@ fn short(entry: &Value) -> String {
     format!("{role} {call}{thought}{text}").trim().to_owned()
 }
 
-/// The job, as the scripted model has played it: independent of every reader.
+/// The job in the form in which the scripted model has played it. This form does not depend on any reader.
 fn expected(form: TranscriptForm) -> Vec<&'static str> {
     match form {
         TranscriptForm::Claude => vec![
@@ -118,7 +120,8 @@ fn each_item_is_logged_once_and_each_request_counted() {
     }
 }
 
-/// How many answers a transcript has, and what they have used: uncached, read, written, and answered tokens. Counted by the keys that each host writes.
+/// The number of answers of a transcript, and their usage: uncached, read, written, and answered tokens. They
+/// are counted by the keys that each host writes.
 fn numbers(form: TranscriptForm, text: &[u8]) -> (u64, [u64; 4]) {
     let (place, id, keys, is_apart) = match form {
         TranscriptForm::Claude => (
@@ -163,7 +166,8 @@ fn numbers(form: TranscriptForm, text: &[u8]) -> (u64, [u64; 4]) {
     (by_answer.len() as u64, sum)
 }
 
-/// The steps are the same in whatever lengths hooks have seen the file: at each end of a line, and at any byte.
+/// The steps are the same, no matter at which lengths the hooks saw the file: at each end of a line, and at
+/// any byte.
 #[test]
 fn cuts_change_nothing() {
     for form in TranscriptForm::OF_HOOKS.iter().copied() {
@@ -185,7 +189,7 @@ fn cuts_change_nothing() {
     }
 }
 
-/// The same of what is recorded: the log and the usage after any hooks are those after one.
+/// The same is true for records: the log and the usage after any number of hooks equal those after one hook.
 #[test]
 fn hooks_at_any_time_record_the_same() {
     for form in TranscriptForm::OF_HOOKS.iter().copied() {
@@ -210,7 +214,8 @@ fn hooks_at_any_time_record_the_same() {
     }
 }
 
-/// What a program before the model has recorded is not recorded again by a hook that comes later, nor is it after the stack was opened again.
+/// A hook that runs later does not record again what a program before the model has recorded, even if the
+/// stack was opened again in between.
 #[test]
 fn what_is_logged_is_not_logged_again() {
     let form = TranscriptForm::Claude;
@@ -228,12 +233,12 @@ fn what_is_logged_is_not_logged_again() {
     let conversation = stack.as_actor(actor());
     let conversation = Conversation::new(&conversation, &settings);
     assert_eq!(conversation.transcript_offset(), text.len() as u64, "the stack remembers how far it was read");
-    // A file that was made anew is read from its beginning.
+    // A file that was rewritten is read from its beginning.
     conversation.read_transcript(form, 0, &text, true, &FoldSettings::default()).unwrap();
     assert_eq!((log(&stack), stack.usage("f1").unwrap().own), (entries, used));
 }
 
-/// A fork of a session is a file with all that was said before, under another name.
+/// A fork of a session is a file with everything that was said before, under another name.
 #[test]
 fn what_a_fork_repeats_is_not_recorded_again() {
     for form in TranscriptForm::OF_HOOKS.iter().copied() {
@@ -244,7 +249,7 @@ fn what_a_fork_repeats_is_not_recorded_again() {
             let actor = stack.as_actor(Actor::new(HolderKind::Conversation, "host/fork"));
             let settings = Settings::default();
             let fork = Conversation::new(&actor, &settings);
-            // Long transcripts are read in parts.
+            // Long transcripts are read in several parts.
             hook(&fork, form, &text[..text.len() / 2], false);
             hook(&fork, form, &text, true);
             assert_eq!(
@@ -257,7 +262,7 @@ fn what_a_fork_repeats_is_not_recorded_again() {
     }
 }
 
-/// Hooks of tools that run at the same time read the same part: it is recorded once.
+/// Hooks of tools that run at the same time read the same part. This part is recorded once.
 #[test]
 fn a_part_that_two_hooks_read_at_once_is_recorded_once() {
     for form in TranscriptForm::OF_HOOKS.iter().copied() {
@@ -293,7 +298,7 @@ fn what_is_said_in_no_frame_is_left_behind() {
     });
 }
 
-/// A line that is too long is left out, and what is behind it is read.
+/// A line that is too long is left out, and the lines after it are read.
 #[test]
 fn a_line_that_is_too_long_stops_nothing() {
     with_stack(|stack, conversation| {
@@ -314,7 +319,7 @@ fn a_line_that_is_too_long_stops_nothing() {
     });
 }
 
-/// What a subagent says and uses is in the frame in which the stack knows it to be.
+/// The words and the usage of a subagent are in the frame in which the stack knows the subagent to be.
 #[test]
 fn a_subagent_that_calls_nothing_is_in_its_frame() {
     let folder = tempfile::tempdir().unwrap();
@@ -333,7 +338,7 @@ fn a_subagent_that_calls_nothing_is_in_its_frame() {
     assert_eq!((stack.usage("f2").unwrap().own[0].requests, stack.usage("f1").unwrap().own.len()), (1, 0));
 }
 
-/// Lines that cannot be read, halves of characters and other forms take nothing from the rest.
+/// Lines that cannot be read, halves of surrogate pairs and other forms remove nothing from the rest.
 #[test]
 fn lines_that_are_not_understood_are_counted_and_left_out() {
     let line = |value: Value| format!("{value}\n");
@@ -358,7 +363,7 @@ fn lines_that_are_not_understood_are_counted_and_left_out() {
     assert!(text[end..].starts_with(b"{\"type\": \"user\", \"message\""), "the half line is read next time");
     for form in TranscriptForm::OF_HOOKS.iter().copied() {
         for other in ["claude", "codex", "gemini", "qwen", "copilot"] {
-            // It must not fail, whatever it makes of it.
+            // The call must not fail, no matter how it reads the text.
             read(form, &recorded(other), &TranscriptPosition::default(), true);
         }
     }

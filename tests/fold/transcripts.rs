@@ -1,4 +1,4 @@
-//! What a request says, item by item, for the logs of frames.
+//! The content of a request, item by item, for the logs of frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(super) fn shop() -> Vec<Round> {
     ]
 }
 
-/// Each wire says the same, in the same frames.
+/// Each wire gives the same items, in the same frames.
 #[test]
 fn items_are_where_the_conversation_was() {
     for wire in Wire::ALL.iter().copied() {
@@ -81,7 +81,7 @@ fn a_mark_of_a_cache_and_a_shortened_outcome_are_no_new_items() {
     }
 }
 
-/// People say the same words more than once, also behind a compaction, and in other conversations.
+/// People write the same words more than once, also after a compaction, and in other conversations.
 #[test]
 fn words_that_are_said_again_are_other_items() {
     let said = |seen: &mut Seen, texts: &[&str]| {
@@ -109,7 +109,7 @@ fn words_that_are_said_again_are_other_items() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However long the conversation was when it was looked at first, each item is told once.
+    /// Each item is reported once, no matter how long the conversation was when it was first read.
     #[test]
     fn each_item_is_told_once(seed in any::<u64>(), rounds in 1usize..40, wire in 0..Wire::ALL.len()) {
         let wire = Wire::ALL[wire];

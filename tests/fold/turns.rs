@@ -22,7 +22,7 @@ fn answer(text: &str) -> Round {
     Round::default().text(text)
 }
 
-/// Turns of which each reads a file of about 400 tokens.
+/// Turns that read one file of about 400 tokens each.
 fn conversation(turns: usize) -> Vec<Round> {
     let turn = |number: usize| {
         let text = format!("nonsense{number} ").repeat(100);
@@ -140,7 +140,7 @@ fn a_cache_ends_at_the_boundary_if_a_mark_is_free() {
         messages.iter().map(|message| message["content"].to_string().contains("cache_control")).collect()
     };
     let folded = fold(Wire::Anthropic, &request, &settings(0)).text;
-    // Behind the last answer, and where the host has put it.
+    // One mark is after the last answer, and one is where the host has put it.
     let (places, count) = (marks(&folded), marks(&folded).len());
     assert_eq!(places.iter().filter(|is_marked| **is_marked).count(), 2, "{folded}");
     assert!(places[count - 1] && places[count - 4], "{places:?} {folded}");
@@ -205,7 +205,7 @@ proptest! {
                     prop_assert_eq!(folded.matches(&word).count(), request.matches(&word).count(), "{} {}", word, folded);
                 }
             }
-            // Only the person's words bring a boundary.
+            // Only the words of the person make a boundary.
             let is_boundary = rounds[end - 1].words.is_some();
             if wire == Wire::Chat && !is_boundary && !before.is_empty() {
                 let begin = before.trim_end_matches("]}");

@@ -1,11 +1,12 @@
-//! What providers accept, checked by rules of theirs that are written here once more: pairs of calls and outcomes, their order,
-//! thinking, and the marks of caches. Sources: the documentation of tool use, extended thinking and prompt caching of Anthropic;
-//! of function calling and reasoning items of OpenAI; of function calling and thought signatures of Gemini.
+//! The rules of providers for requests, written a second time in this file: pairs of calls and outcomes,
+//! their order, thinking, and the marks of caches. Sources: the documentation of tool use, extended thinking
+//! and prompt caching of Anthropic; of function calling and reasoning items of OpenAI; of function calling
+//! and thought signatures of Gemini.
 
 use callstack_core::fold::Wire;
 use serde_json::Value;
 
-/// Says why a provider would refuse a request.
+/// Returns the reason why a provider would refuse a request.
 pub fn problem(wire: Wire, request: &str) -> Option<String> {
     let Ok(request) = serde_json::from_str::<Value>(request) else { return Some("it is no JSON".into()) };
     match wire {
@@ -27,7 +28,7 @@ fn is(value: &Value, key: &str, expected: &str) -> bool {
     value[key] == expected
 }
 
-/// The values of a key in those entries that have it.
+/// The values of a key in the entries of this kind that have the key.
 fn all<'a>(entries: &'a [Value], kind: &str, key: &str) -> Vec<&'a Value> {
     entries.iter().filter(|entry| is(entry, "type", kind)).map(|entry| &entry[key]).collect()
 }

@@ -1,4 +1,4 @@
-//! What the requests of conversations say and use, in the logs and the usage of frames.
+//! The words and the usage of the requests of conversations, in the logs and the usage of frames.
 
 use callstack_core::fold::{AnswerPart, FoldSettings, Seen, Wire, transcript};
 use callstack_core::frame::ModelRequest;
@@ -14,7 +14,7 @@ fn offering(request: String) -> String {
     request.replacen('{', r#"{"tools":[{"name":"mcp__callstack__pop"}],"#, 1)
 }
 
-/// The texts in the log of a frame, and what each entry is.
+/// The texts in the log of a frame, and the kind of each entry.
 fn log(stack: &Stack, frame: &str) -> Vec<String> {
     let page = stack.log(frame).read(&LogQuery::default()).unwrap();
     let line = |entry: &Value| match entry["calls"][0]["name"].as_str() {
@@ -44,7 +44,7 @@ fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
     assert_eq!(watch(1, &mut watched).as_deref(), Some("f1"));
     assert_eq!(watch(3, &mut watched).as_deref(), Some("f2"));
     assert_eq!(watch(4, &mut watched).as_deref(), Some("f1"));
-    // A process that begins anew finds in the logs what was recorded.
+    // A process that starts without memory finds the recorded items in the logs.
     assert_eq!(watch(5, &mut Watched::default()).as_deref(), Some("f1"));
     let said = log(&stack, "f2");
     let expected = ["assistant I read what is there.", "call mcp__callstack__pop"];
@@ -55,12 +55,12 @@ fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
     let beginning = ["user Build the shop.", "call mcp__callstack__push"];
     assert_eq!(outer[..2], beginning, "what led to the task is in its log: {outer:#?}");
     assert_eq!(outer.iter().filter(|line| beginning[0] == *line).count(), 1, "{outer:#?}");
-    // What was asked before the first frame counts for that one.
+    // Requests before the first frame count for the first frame.
     let outputs = ["f1", "f2"].map(|frame| stack.usage(frame).unwrap().own[0].output);
     assert_eq!(outputs, [30, 10], "three requests in f1, one in f2");
 }
 
-/// A conversation that names no frame is where the stack knows it to be.
+/// If a conversation names no frame, it is in the frame in which the stack knows it to be.
 #[test]
 fn a_conversation_that_names_no_frame_is_in_its_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -74,7 +74,8 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     let frame = stack.push(NewFrame::new("Look around")).unwrap();
     assert_eq!(watch(&mut Watched::default()), Some(frame));
     assert!(log(&stack, "f1").contains(&"user Look.".to_owned()));
-    // What a host asks beside the conversation costs, and is no part of what was said.
+    // A request that a host makes outside of the conversation costs tokens, and is not a part of what
+    // was said.
     let title = r#"{"messages": [{"role": "user", "content": "A title for: Look."}]}"#;
     let usage = ModelRequest { output: 7, ..ModelRequest::new("small") };
     let mut watched = Watched::default();
@@ -83,7 +84,8 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
 }
 
-/// A subagent to which a frame was handed over works in it, and need not enter it by a call.
+/// A subagent to which a frame was handed over works in the frame. It does not need a call to enter
+/// the frame.
 #[test]
 fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +106,8 @@ fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     assert_eq!(whole.frame("f2").unwrap().holder.unwrap().name, "claude/1/a", "it has entered the frame");
 }
 
-/// A process that begins anew behind a compaction does not log again what is in the logs of the frames before.
+/// A process that starts without memory after a compaction does not log again the items that are in the logs
+/// of earlier frames.
 #[test]
 fn what_another_frame_has_is_not_logged_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +127,8 @@ fn what_another_frame_has_is_not_logged_again() {
     assert!(outer.contains(&"tool letter".to_owned()) && !outer.contains(&"tool src".to_owned()), "{outer:?}");
 }
 
-/// What is said behind the last frame is recorded when nobody watches any more, and not again by who watches next.
+/// What is said after the last frame is recorded when the watching ends. The next watcher does not
+/// record it again.
 #[test]
 fn the_end_of_a_conversation_and_what_its_fork_repeats_are_logged_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +157,7 @@ fn the_end_of_a_conversation_and_what_its_fork_repeats_are_logged_once() {
     assert_eq!(watch("claude/fork", 3), logged, "a fork");
 }
 
-/// A call is in the log as soon as the model has made it, and not again with its outcome.
+/// A call is in the log as soon as the model has made it. It is not logged again with its outcome.
 #[test]
 fn a_call_is_logged_when_it_is_made() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +171,7 @@ fn a_call_is_logged_when_it_is_made() {
         let rounds = [shell("ls", "src").words("Look."), shell("cat a", "letter").words("Read it.")];
         let asked = |rounds: &[Round]| offering(request(wire, rounds));
         let mut watched = Watched::default();
-        // The answer calls the second tool, as the next request repeats it.
+        // The answer calls the second tool in the same form in which the next request repeats the call.
         let more = asked(&rounds);
         let mut seen = Seen::default();
         let items = transcript(wire, &more, &FoldSettings::default(), &mut seen).unwrap().items;

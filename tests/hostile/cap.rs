@@ -1,4 +1,4 @@
-//! No text breaks the cap of a context: token budgets against real tokenizers.
+//! No text exceeds the cap of a context: token budgets are compared with real tokenizers.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use support::promises::{checked, with_total};
 use support::tokenizers::{ALPHABETS, EVERYDAY, EXCESS, cl100k, everyday, excess, o200k, piece, search, worst};
 use support::{Random, setting};
 
-/// How many times as many tokens of o200k as the estimate says texts may have that people and programs write.
+/// The factor by which the o200k tokens of a text that people and programs write may exceed the estimate.
 const EVERYDAY_EXCESS: f64 = 1.1;
 
-/// Number of texts that the search looks at. `STACK_TEST_SEARCH` sets it.
+/// Number of texts that the search tests. `STACK_TEST_SEARCH` sets it.
 fn evaluations() -> usize {
     setting("STACK_TEST_SEARCH", 3_000)
 }
 
-/// With what the random numbers of the search begin. `STACK_TEST_SEED` sets it.
+/// The seed of the random numbers of the search. `STACK_TEST_SEED` sets it.
 fn seed() -> u64 {
     setting("STACK_TEST_SEED", 1) as u64
 }
@@ -30,7 +30,8 @@ fn text(random: &mut Random) -> String {
     (0..random.below(60)).map(|_| if random.once_in(6) { " ".to_owned() } else { piece(random, alphabet) }).collect()
 }
 
-/// A stack with a frame that depends on twelve others, whose results are these texts. Also returns the frame.
+/// A stack with a frame that depends on twelve other frames. The results of these frames are these texts.
+/// Also returns the frame.
 fn twelve_dependencies(results: impl Fn(usize) -> String, options: StackOptions) -> (Stack, Handle) {
     let stack = Stack::with_options(options);
     let root = stack.push(NewFrame::new("Build a shop")).unwrap();
@@ -113,7 +114,8 @@ fn everyday_texts_have_at_most_a_tenth_more_tokens_than_the_estimate() {
     }
 }
 
-/// The promise of README.md and SECURITY.md. `make soak` looks at ten million texts. Prints the worst text of each kind.
+/// The promise of README.md and SECURITY.md. `make soak` tests ten million texts. Prints the worst text of
+/// each kind.
 #[test]
 fn a_long_search_finds_no_text_with_far_more_tokens_than_the_estimate() {
     let (evaluations, seed) = (evaluations(), seed());

@@ -1,4 +1,4 @@
-//! Errors, repairs and answers repeat no more than the beginning of a long text.
+//! Errors, repairs and answers repeat only the beginning of a long text.
 
 use callstack_core::frame::NewChunk;
 use callstack_core::tools;

@@ -1,4 +1,4 @@
-//! Nothing acknowledged is lost, and nothing outside the folder changes, whatever is done to the files.
+//! No matter what is done to the files: nothing acknowledged is lost, and nothing outside the folder changes.
 
 #[cfg(unix)]
 mod full_disk;

@@ -1,19 +1,20 @@
-//! Work grows linearly with its input: steps or allocations of two sizes, never times. Steps inside of the library are
-//! counted by the tests of its modules, and allocations by the tests in `tests/allocations`; here files are counted.
+//! Work grows linearly with its input. The tests compare steps or allocations of two sizes, never times. The
+//! tests of the library's modules count steps inside of the library, and the tests in `tests/allocations`
+//! count allocations. The tests here count files.
 
 #[cfg(feature = "sqlite")]
 use callstack_core::StackOptions;
 use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
 
-/// Random words in the texts of many siblings must not fill the memory, so only the first different words of a text count.
-/// What they take is measured in `tests/allocations`.
+/// Random words in the texts of many siblings must not fill the memory, so only the first different words of
+/// a text count. `tests/allocations` measures the memory that they take.
 #[test]
 fn the_first_words_of_a_sibling_decide_about_its_relevance() {
     // The first letter of a script, the number of letters, the letters of a word, and a word to find.
     for (first, letters, length, animal) in
         [('a', 26, 8, "zebra"), ('a', 26, 20, "zebra"), ('а', 32, 8, "зебра"), ('一', 5_000, 2, "斑马")]
     {
-        // The word stands behind this number of words, of at most so many kinds.
+        // The word comes after this number of words, which are of this number of kinds at most.
         let score = |words_before: usize, kinds: usize| {
             let stack = Stack::in_memory();
             let root = stack.push(NewFrame::new("Root")).unwrap();
@@ -39,7 +40,7 @@ fn the_first_words_of_a_sibling_decide_about_its_relevance() {
         };
         let (early, late, later) = (score(200, 1_000), score(300, 1_000), score(900, 1_000));
         assert!(early > late && late == later, "{animal}: {early} {late} {later}");
-        // Repetitions take no place of another word.
+        // Repetitions do not take the place of other words.
         let (repeated, early) = (score(600, 40), score(20, 40));
         assert!(repeated > late && repeated == early, "{animal}: {repeated} {early} {late}");
     }
@@ -67,7 +68,7 @@ fn a_command_writes_a_bounded_number_of_files() {
         stack.invalidate(root, "not wanted").unwrap();
         let left = planned_files(folder.path());
         written.push(size - left);
-        // Nothing is lost: the rest is known, and written by the calls whose purpose that is.
+        // Nothing is lost: the remaining files are known, and the calls that serve this purpose write them.
         assert!(stack.mirror_status().unwrap().stale_frames >= left && left > 0);
         assert!(stack.deadline().is_some());
         stack.flush().unwrap();
@@ -101,7 +102,8 @@ fn polls_finish_what_a_command_has_left() {
     assert_eq!(state, stack.state().unwrap().to_json());
 }
 
-/// The file of a frame lists its planned children, so to write it after each plan would cost the square of their number.
+/// The file of a frame lists its planned children. So if it were written after each plan, the cost would be
+/// the square of their number.
 #[cfg(feature = "sqlite")]
 #[test]
 fn a_large_file_is_not_written_after_every_change() {

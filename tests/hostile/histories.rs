@@ -1,4 +1,5 @@
-//! Whatever numbers, links and statuses a state or a history holds: it is repaired or refused, and nothing panics.
+//! No matter which numbers, links and statuses a state or a history contains: it is repaired or refused, and
+//! nothing panics.
 
 use callstack_core::frame::{Chunk, StateError};
 use callstack_core::{
@@ -29,7 +30,7 @@ fn three() -> Vec<Event> {
     ]
 }
 
-/// Everything that can be asked of a stack, and a few commands.
+/// Calls every query of a stack, and a few commands.
 fn use_it(stack: &Stack) {
     for handle in stack.read(|tree| tree.handles().collect::<Vec<_>>()).unwrap() {
         let _ = stack.context(handle, &Settings::default());
@@ -105,8 +106,9 @@ fn a_duplicate_dependency_in_a_history_counts_once() {
     use_it(&stack);
 }
 
-/// Links to earlier attempts that no command makes are ignored: nothing else depends on them, and a file of a newer
-/// version may have gone through an older one, which does not know them.
+/// Links to earlier attempts that no command makes are ignored. Nothing else depends on them. An older
+/// version does not know these links, and a file of a newer version may have been written by an older version
+/// in between.
 #[test]
 fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
     let retry = |id: &str, parent: Option<&str>, of: &str| Frame {
@@ -137,7 +139,7 @@ fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
     let mut tree = stack.read(Tree::clone).unwrap();
     use_it(&stack);
 
-    // Whatever becomes of the earlier attempt, it counts no more.
+    // No matter what happens to the earlier attempt, it does not count any more.
     for status in [FrameStatus::Completed, FrameStatus::Planned, FrameStatus::Blocked, FrameStatus::Failed] {
         let change = Change::StatusChanged { status, results: None, results_compacted: None };
         tree.apply(&Event { revision: tree.revision() + 1, time: 1, handle: handle(4), change });
@@ -209,7 +211,7 @@ fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
     assert!(error.contains("it makes f4 depend on `root`, which is above it"), "{error}");
 }
 
-/// Applying checks nothing, but it keeps its own promises whatever it is given.
+/// Applying events checks nothing, but it keeps its own promises, no matter which events it is given.
 #[test]
 fn events_that_no_command_makes_do_not_break_a_tree() {
     let mut tree = Tree::new();

@@ -1,4 +1,5 @@
-//! JSON as editors and hosts of Windows leave it: with a byte order mark at its beginning, and with escapes of halves of characters.
+//! JSON in the form in which editors and hosts on Windows write it: with a byte order mark at its beginning,
+//! and with escapes of halves of surrogate pairs.
 
 use std::fs;
 
@@ -10,7 +11,7 @@ use callstack_core::{
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-/// JSON with a mark before it. Where it has `HALF`, it has the escape of a half of a character.
+/// JSON with a mark before it. Each `HALF` in the text becomes the escape of one half of a surrogate pair.
 fn marked(json: &str) -> String {
     format!("\u{feff}{}", json.replace("HALF", r"\ud83d"))
 }

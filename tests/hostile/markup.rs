@@ -1,7 +1,8 @@
-//! No text of a frame becomes an element, an attribute, a line or a section of ours.
+//! No text of a frame becomes an element, an attribute, a line or a section that this library writes.
 //!
-//! Each test puts hostile texts into every field, reads what comes out with parsers that know nothing of the library
-//! (XML, HTML, JSON, and lines at the margin), and compares the structure with that of harmless texts.
+//! Each test puts hostile texts into every field. It reads the output with parsers that know nothing of the
+//! library (XML, HTML, JSON, and lines at the margin). It compares the structure with the structure of
+//! harmless texts.
 
 use callstack_core::context::{Context, escape};
 use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
@@ -115,16 +116,16 @@ impl Author<'_> {
     }
 }
 
-/// What a scene shows: a name, the form, and the text.
+/// The parts that a scene shows: a name, the form, and the text.
 type Shown = Vec<(String, Form, String)>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(not(feature = "tools"), expect(dead_code, reason = "only agents have answers and prompts"))]
 enum Form {
     Xml,
-    /// Lines at the margin, between which lines of texts are indented.
+    /// Lines at the margin. The lines of texts between them are indented.
     Lines,
-    /// The text of a prompt of a run, whose chunks stand between fences.
+    /// The text of a prompt of a run. Its chunks are between fences.
     Fenced,
     Json,
 }
@@ -172,7 +173,8 @@ fn xml(document: &str) -> Vec<String> {
         .collect()
 }
 
-/// As [`xml`], by a parser of HTML. It closes and leaves out elements by its own rules, but the same ones in each scene.
+/// As [`xml`], by a parser of HTML. The parser closes and leaves out elements by its own rules, but it does
+/// so in the same way in each scene.
 fn html(document: &str) -> Vec<String> {
     let dom = html5ever::parse_document(RcDom::default(), Default::default()).one(document);
     let mut elements = Vec::new();
@@ -205,7 +207,8 @@ fn element<'a>(depth: usize, name: &str, attributes: impl Iterator<Item = (&'a s
     shown
 }
 
-/// The first words of the lines at the margin. Every character that some reader takes for the end of a line ends one.
+/// The first words of the lines at the margin. Every character that any reader takes for the end of a line
+/// ends a line.
 fn lines(text: &str) -> Vec<&str> {
     let is_end = |character: char| {
         matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
@@ -481,7 +484,7 @@ mod with_agents {
             let answer = tools::call(&self.stack, session, name, &arguments.to_string());
             let form = |text: &str| if text.starts_with('{') { Form::Json } else { Form::Lines };
             if let Some(text) = &answer.text {
-                // The heuristics come in the order of their scores.
+                // The heuristics are in the order of their scores.
                 let is_sorted = !name.starts_with("stack_should_");
                 let mut lines: Vec<&str> = text.split('\n').collect();
                 if !is_sorted {
@@ -564,7 +567,7 @@ mod with_agents {
         host.tool("a", "stack_get_summary", json!({"sessionID": "f1"}));
         host.tool("a", "stack_get_summary", json!({"sessionID": "f3"}));
         host.tool("a", "stack_get_state", json!({}));
-        // Arguments that are refused.
+        // Arguments that the tool refuses.
         let (text, reason) = (host.author.text(), host.author.text());
         host.tool("a", "stack_frame_details", json!({"frameID": format!("x{text}")}));
         host.tool("a", "stack_config", json!({"removePattern": format!("x{text}")}));
@@ -584,7 +587,7 @@ mod with_agents {
         host.shown
     }
 
-    /// The prompts of a run. The texts of the newest message and of its memory are looked at apart.
+    /// The prompts of a run. The texts of the newest message and of its memory are checked separately.
     fn run(author: &mut Author<'_>) -> Shown {
         let memory = if author.random.once_in(2) { MemoryModel::Registers } else { MemoryModel::Heap };
         let task = author.text();
@@ -604,7 +607,7 @@ mod with_agents {
             assert_eq!(bare(text), 1, "{text}");
             earlier.iter().for_each(|message| assert_eq!(bare(message.text()), 0, "{message:?}"));
             shown.push((format!("the memory after {name}"), Form::Fenced, text[place..].to_owned()));
-            // A frame below the root begins with what it sees of others.
+            // The text of a frame below the root begins with what the frame sees of other frames.
             let end = "</stack-context>\n\n";
             let is_first = prompt.depth > 0 && prompt.messages.len() == 1;
             let around = if is_first { text.find(end).unwrap() + end.len() } else { 0 };

@@ -1,5 +1,5 @@
-//! Attacks on a stack: hostile texts, hostile files, hostile neighbours. Each test is named after the promise it holds.
-//! SECURITY.md says what is defended and against whom.
+//! Attacks on a stack: hostile texts, hostile files, hostile neighbours. Each test is named after the promise
+//! it holds. SECURITY.md says what is defended, and against which attackers.
 
 #[cfg(feature = "tokenizer")]
 mod cap;

@@ -1,4 +1,4 @@
-//! A reference names the frame that its author means, whatever IDs exist.
+//! A reference names the frame that its author means, no matter which IDs exist.
 
 use callstack_core::{
     Command, Error, Frame, FrameRef, Handle, NewFrame, OutlineOptions, PopStatus, Settings, Stack, StackOptions,
@@ -200,7 +200,7 @@ fn dependencies_are_read_as_references() {
         .unwrap();
     assert_eq!(stack.frame(planned[1]).unwrap().depends_on, ["f9"]);
     assert_eq!(stack.frame(planned[2]).unwrap().depends_on, ["f2", "b"], "f3 is the frame with the ID f2");
-    // The ID of a sibling in the list does not take the place of a handle.
+    // The ID of a sibling in the list does not replace a handle.
     let refused =
         stack.plan_children("f1", vec![NewFrame::new("D").id("f99").depends_on("f98"), NewFrame::new("E").id("f98")]);
     assert_eq!(refused.unwrap_err().code(), "unknown_frame");
@@ -271,12 +271,13 @@ fn a_mentioned_handle_is_the_sibling_with_this_handle() {
     let current = stack.push(NewFrame::new("Other").id("y").criteria("Go on from f2").below(root)).unwrap();
     let report = stack.context(current, &Settings::default()).unwrap().report.clone();
     let score = |handle: Handle| report.entries.iter().find(|entry| entry.handle == handle).unwrap().score;
-    // Without the mention, the newer sibling is the better one.
+    // Without the mention, the newer sibling would have the better score.
     assert!(score(named) > score(decoy) + 10.0, "{} {}", score(named), score(decoy));
 }
 
 proptest! {
-    /// Whatever IDs the frames have, and however the IDs are given: a reference finds the frame of its form.
+    /// A reference finds the frame of its form, no matter which IDs the frames have and how the IDs
+    /// are given.
     #[test]
     fn no_id_takes_the_place_of_another_name(
         ids in proptest::sample::subsequence(IDS, 1..IDS.len()).prop_shuffle(),
@@ -284,7 +285,7 @@ proptest! {
     ) {
         let mut tree = Tree::new();
         for (id, way) in ids.iter().zip(ways) {
-            // Each title is the ID of another frame, which it does not replace.
+            // Each title is the ID of another frame. The title does not replace this ID.
             let title = IDS[IDS.iter().position(|other| other == id).unwrap() / 2];
             let frame = Frame { session_id: (*id).into(), title: title.into(), ..Frame::default() };
             let command = match way {
@@ -342,7 +343,7 @@ mod in_a_folder {
             let page = stack.log(frame.to_string()).read(&LogQuery::default()).unwrap();
             assert_eq!((page.total, &page.lines[0].entry), (1, &json!({ "of": frame })));
         }
-        // The files of the first release are found again, so a file is named after the ID alone.
+        // The files of the first release are still found, so a file is named after the ID alone.
         assert_eq!(stack.frame(one).unwrap().log_path.as_deref(), Some("logs/f2.jsonl"));
         stack.close().unwrap();
 
@@ -371,7 +372,7 @@ mod with_sessions {
         answer
     }
 
-    /// A host whose sessions are called like handles: the session `f2` has the frame f1.
+    /// A host whose sessions have names like handles: the session `f2` has the frame f1.
     fn host() -> Stack {
         let stack = Stack::in_memory();
         let none = tell(&stack, json!({"kind": "sessionCreated", "sessionID": "f2", "title": "Shop"}));
@@ -423,7 +424,7 @@ mod with_sessions {
         let stack = host();
         let child = |title: &str, needs: &[&str]| json!({"title": title, "successCriteria": "x", "successCriteriaCompacted": "x", "dependsOn": needs});
         stack.plan(NewFrame::new("Needed").id("needed").below("f1")).unwrap();
-        // f3 has the title `f2`; f4 depends on the frame f2.
+        // f3 has the title `f2`. f4 depends on the frame f2.
         tool(&stack, "f2", "stack_frame_plan_children", json!({"children": [child("f2", &[]), child("Two", &["f2"])]}));
         assert_eq!(stack.frame("f3").unwrap().title, "f2");
         assert_eq!(stack.frame("f4").unwrap().depends_on, ["needed"]);

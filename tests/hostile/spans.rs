@@ -1,4 +1,5 @@
-//! A clock that is set does not stop what is due, and a pattern of an agent does not hold up the others.
+//! If a clock is set, that does not stop actions that are due. A pattern of an agent does not delay
+//! other calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +41,7 @@ impl Clocks {
         self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap())
     }
 
-    /// The time that a host would wait for its next poll.
+    /// The time for which a host would wait until its next poll.
     fn wait(&self) -> Option<u64> {
         let deadline = self.stack.host().deadline()?;
         Some(deadline.saturating_sub(self.time_of_day.load(Ordering::Relaxed)))
@@ -55,7 +56,7 @@ fn reads_messages(effects: &[Effect], session: &str) -> bool {
     effects.iter().any(|effect| matches!(effect, Effect::ReadMessages { session_id } if session_id == session))
 }
 
-/// A subagent has been idle for a second; it is completed after five.
+/// A subagent has been idle for a second. It is completed after five seconds.
 fn idle_subagent(has_monotonic: bool) -> Clocks {
     let clocks = Clocks::new(has_monotonic);
     clocks.tell(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}));
@@ -184,7 +185,7 @@ fn a_pattern_of_an_agent_is_bounded_and_the_answer_names_the_limit() {
 fn a_chain_of_sessions_that_wait_for_each_other_does_not_recurse() {
     let clocks = Clocks::new(true);
     const LENGTH: usize = 20_000;
-    // The newest first: each waits until its parent is described.
+    // The newest session comes first: each session waits until its parent is described.
     for number in (1..LENGTH).rev() {
         let [session, parent] = [number, number - 1].map(|number| format!("s{number}"));
         clocks.tell(json!({"kind": "sessionCreated", "sessionID": session, "parentID": parent, "title": "a fork"}));

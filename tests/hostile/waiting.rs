@@ -1,4 +1,4 @@
-//! Calls end in time, and a panic or a damaged history leaves one clear state.
+//! Calls end in time. A panic or a damaged history leaves one clear state.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,7 +27,8 @@ impl<Call: Fn() + Send + Sync> TokenCounter for Calling<Call> {
     }
 }
 
-/// A function of the test that code of the host calls once the test has set it, and not inside of itself.
+/// A function of the test. Code of the host calls it as soon as the test has set it, but not while the
+/// function itself is running.
 #[derive(Clone, Default)]
 struct Hook(Arc<Hooked>);
 
@@ -53,7 +54,7 @@ impl Hook {
         }
     }
 
-    /// How often the function was called and has returned.
+    /// How often the function was called and returned.
     fn calls(&self) -> usize {
         self.0.calls.load(Ordering::SeqCst)
     }
@@ -337,7 +338,7 @@ impl Stuck {
         Self { stack, release, command }
     }
 
-    /// Lets the command go on, and checks that it succeeds and that nothing else has happened.
+    /// Lets the command continue, and checks that it succeeds and that nothing else has happened.
     fn release(self) {
         drop(self.release);
         self.command.join().unwrap().unwrap();
@@ -347,7 +348,8 @@ impl Stuck {
     }
 }
 
-/// Checks that commands of other threads fail while one is stuck, and queries do not wait for it.
+/// Checks that commands of other threads fail while one command is stuck, and that queries do not
+/// wait for it.
 fn assert_nobody_waits(stuck: Stuck, export: &Path) {
     let stack = &stuck.stack;
     let refusals = [
@@ -374,7 +376,7 @@ fn a_command_waits_for_other_threads_no_longer_than_it_may_and_queries_do_not_wa
     });
 }
 
-/// Lets a store take time for each of its steps, and remembers how long each one may wait. There is always news.
+/// Makes each step of a store take time, and remembers how long each step may wait. There is always news.
 struct Slow {
     granted: Arc<Mutex<Vec<(&'static str, Duration)>>>,
 }
@@ -454,7 +456,7 @@ mod on_disk {
         });
     }
 
-    /// A query that uses the store would wait for the transaction that this thread has.
+    /// A query that uses the store would wait for the transaction that this thread has begun.
     #[test]
     fn queries_of_the_history_do_not_wait_for_a_command_that_waits_for_another_process() {
         in_time("a query beside a transaction", || {
@@ -523,7 +525,7 @@ mod on_disk {
             let Error::Busy { path: named, waited } = &error else { panic!("{error}") };
             assert!(named.ends_with("ses_1.jsonl") && *waited >= 50, "{error}");
             assert_eq!(stack.state().unwrap(), before);
-            // The transaction has ended: another process need not wait.
+            // The transaction has ended: another process does not need to wait.
             let mut other = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
             other.begin(Duration::ZERO).unwrap();
             other.rollback();
@@ -534,7 +536,7 @@ mod on_disk {
         });
     }
 
-    /// All files of a folder but the database and the lock.
+    /// All files of a folder except the database and the lock.
     fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         let mut pending = vec![folder.to_owned()];
@@ -587,7 +589,7 @@ mod on_disk {
         ),
     ];
 
-    /// The calls that can be the first to meet the damage.
+    /// The calls that can be the first to find the damage.
     const FINDERS: [(&str, Call); 6] = [
         ("refresh", |stack| stack.refresh().map(drop)),
         ("push", |stack| stack.push(NewFrame::new("Later")).map(drop)),
@@ -595,7 +597,7 @@ mod on_disk {
         ("flush", Stack::flush),
         ("close", |stack| stack.clone().close()),
         ("poll", |stack| {
-            // Reads the news only if it has something to write.
+            // A poll only reads the news if it has something to write.
             stack.poll();
             stack.refresh().map(drop)
         }),
@@ -678,7 +680,7 @@ impl Hooks for Panicking {
     }
 }
 
-/// Uses a stack whose clock and store panic from now on, and drops it during the panic.
+/// Uses a stack whose clock and store panic from now on, and drops the stack during the panic.
 fn panic_and_go_on_panicking(folder: &Path, call: Call) {
     let is_on = Arc::new(AtomicBool::new(false));
     let switch = is_on.clone();
@@ -689,7 +691,7 @@ fn panic_and_go_on_panicking(folder: &Path, call: Call) {
     let store = Wrapped::new(MemoryStore::new(), Panicking { is_on: is_on.clone() });
     let stack = Stack::open_with_store(folder, store, StackOptions::default().clock(clock)).unwrap();
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
-    // Leaves work for the end: state.json is not due yet.
+    // Leaves work for the end: state.json does not need to be written yet.
     stack.add_decision("ses_1", "second").unwrap();
     assert!(stack.deadline().is_some());
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
@@ -700,7 +702,7 @@ fn panic_and_go_on_panicking(folder: &Path, call: Call) {
     assert!(panicked.is_err());
 }
 
-/// The work of another process. Without its variable, as in an ordinary test run, it does nothing.
+/// The work of the other process. Without its variable, as in an ordinary test run, it does nothing.
 #[test]
 fn a_process_in_which_code_of_the_host_panics() {
     let Ok(call) = std::env::var("STACK_TEST_PANIC") else { return };

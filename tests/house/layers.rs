@@ -205,8 +205,9 @@ const POSTGRES: Layers = &[
     ("capi", &["server"]),
 ];
 
-/// Strings that the code of a layer must not contain. They check the sentences of `ARCHITECTURE.md` about the parts of
-/// the standard library and the types that a layer does not know. The first row holds for every layer.
+/// Strings that the code of a layer must not contain. They check the sentences of `ARCHITECTURE.md` about the
+/// parts of the standard library and about the types that a layer does not know. The first row applies to
+/// every layer.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("", &["std::net", "thread::spawn", "thread::scope", "thread::Builder", "std::{"]),
     ("frame", &["std::time", "std::fs", "std::env", "std::path", "quick_xml"]),
@@ -224,7 +225,8 @@ fn uncommented(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// The code of a file: without comments, and without the module of its tests, which stands at the end.
+/// The code of a file: without comments, and without the module of its tests, which is at the end of
+/// the file.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     uncommented(text.split("#[cfg(test)]\nmod tests {").next().unwrap())
 }

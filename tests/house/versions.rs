@@ -1,11 +1,11 @@
-//! Everything that is released together has one version: the crates, the npm packages, the Python package, the lock file
-//! and the changelog. `scripts/set-version` changes all but the changelog.
+//! Everything that is released together has one version: the crates, the npm packages, the Python package,
+//! the lock file and the changelog. `scripts/set-version` changes all of these except the changelog.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The manifests of packages for hosts of agents, and the one marketplace that names a version.
+/// The manifests of packages for hosts, and the only marketplace that names a version.
 const PACKAGES: [&str; 3] = ["plugin.json", "gemini-extension.json", "qwen-extension.json"];
 const MARKETPLACE: &str = ".github/plugin/marketplace.json";
 
@@ -17,7 +17,7 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files with a name below a folder, without those that were built or installed.
+/// The files with this name below a folder, without the files that were built or installed.
 fn files(folder: &Path, name: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let entry = entry.unwrap();
@@ -45,7 +45,7 @@ fn value<'a>(toml: &'a str, key: &str) -> Option<&'a str> {
     toml.lines().find_map(|line| line.strip_prefix(&start)?.split('"').next())
 }
 
-/// Every place in a source tree that names the version, with the version that it names.
+/// Every place in a source tree that names the version, with the version there.
 fn named_versions(root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut add = |place: String, version: &str| found.push((place, version.to_owned()));
@@ -70,7 +70,7 @@ fn named_versions(root: &Path) -> Vec<(String, String)> {
             add(format!("{path}: version"), version);
         }
         for (kind, dependencies) in package.as_object().unwrap() {
-            // Peers can be ranges.
+            // Versions of peers can be ranges.
             if !kind.ends_with("ependencies") || kind == "peerDependencies" {
                 continue;
             }

@@ -158,7 +158,7 @@ fn system_prompts_describe_the_other_tools_as_the_host_does() {
         let (introduction, rest) =
             prompt.system.split_once("# Flights\n\n- search(query): searches flights.\n\n").unwrap();
         assert_eq!(format!("{introduction}{rest}"), plain);
-        // Another process has the same prompt.
+        // Another process gets the same prompt.
         let again = reopened(&stack);
         let Next::Ask(resumed) = again.run(run).next().unwrap() else { panic!("the question is still there") };
         assert_eq!(resumed, prompt);
@@ -214,11 +214,11 @@ fn one_stack_operation_goes_into_a_step() {
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 1);
     assert_eq!(agent.stack.heap(agent.run).chunk("later").unwrap().1.content, "done when one has returned");
 
-    // A refused push is not the one push of the step.
+    // A refused push does not count as the only push that the step may have.
     agent.step(&[("push_frame", json!({"name": "", "objective": "x"})), push("three")]);
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 2);
 
-    // Tool calls after a pop are not executed, and the parent is told.
+    // Tool calls after a pop are not executed, and the parent is told so.
     agent.step(&[pop("three is done"), ("write_file", json!({})), alloc("lost", "x")]);
     let answers = agent.answers();
     let (text, _) = answers.last().unwrap();
@@ -450,14 +450,15 @@ fn open(folder: &std::path::Path) -> Stack {
     Stack::open(folder, StackOptions::default()).unwrap()
 }
 
-/// What a prompt shows of other frames, at the beginning of its first message.
+/// The part of a prompt that shows other frames. It is at the beginning of the first message.
 fn surroundings(prompt: &Prompt) -> &str {
     let first = prompt.messages[0].text();
     let end = first.find("</stack-context>\n\n").map_or(0, |end| end + "</stack-context>\n".len());
     if first.starts_with("<stack-context>\n") { &first[..end] } else { "" }
 }
 
-/// The texts that a frame may see: the aims of its ancestors, and the results of finished siblings of it and of them.
+/// The texts that a frame may see: the success criteria of its ancestors, and the results of the finished
+/// siblings of the frame and of its ancestors.
 fn visible_texts(tree: &Tree, frame: Handle) -> String {
     let mut texts = String::new();
     for above in tree.lineage(frame) {
@@ -595,7 +596,7 @@ fn token_curve() {
         linear.push(transcript);
         let newest = prompt.messages.len();
         agent.step(calls);
-        // In a transcript, the reply of this step and the answers of its tools stay permanently.
+        // In a transcript, the reply of this step and the answers of its tools stay until the end.
         let Next::Ask(after) = agent.next() else { return };
         let said: usize =
             calls.iter().map(|(name, arguments)| Approx.count(name) + Approx.count(&arguments.to_string())).sum();

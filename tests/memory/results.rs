@@ -1,4 +1,5 @@
-//! Tests of what the frames of a run share: results, artifacts and decisions in the prompts of others, and their logs.
+//! Tests of the texts that the frames of a run share: results, artifacts and decisions in the prompts of
+//! other frames, and their logs.
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, Message, RunSettings};
@@ -81,7 +82,8 @@ fn a_frame_sees_the_aims_above_it_and_the_results_beside_them() {
     for hidden in ["user-model", "bcrypt", "cookie", "f3", "f4"] {
         assert!(!text.contains(hidden), "{hidden}: {text}");
     }
-    // A finished sibling is seen by the next one; the parent has its results as the answer to its push.
+    // The next sibling sees a finished sibling. The parent has the results of the finished frame as the
+    // answer to its push.
     pop(&agent, json!({"result": "Four routes in src/routes.ts"}));
     assert_eq!(shown(&agent.prompt()), ["f1", "f2"], "not the children whose results it has");
     push(&agent, "pages", "Pages by cursor");
@@ -119,7 +121,7 @@ fn the_beginning_of_a_prompt_stays_while_its_frame_works() {
     pop(&agent, json!({"result": "It deletes"}));
     let after = around(&agent);
     assert_eq!(after.replace("<artifacts>openapi.yaml</artifacts>\n", ""), before);
-    // What somebody takes out of the plan is no longer shown.
+    // A frame that is taken out of the plan is no longer shown.
     agent.stack.invalidate("f2", "done in another way").unwrap();
     assert!(!around(&agent).contains("JWT"));
 }
@@ -171,7 +173,7 @@ fn the_frames_that_an_objective_names_are_shown_whenever_they_have_finished() {
 fn without_shared_results_a_frame_begins_with_its_briefing_alone() {
     let agent = at_work_in_b1(RunSettings::default().shared_results(false));
     assert!(first(&agent.prompt()).starts_with("Objective: GET, POST, PUT and DELETE of resources\n\n<memory>\n"));
-    // The pop of A had arguments that this agent does not have, so it was refused, and B is below it.
+    // The pop of A had arguments that this agent does not have. So it was refused, and B is below A.
     assert_eq!(agent.stack.frame("f5").unwrap().parent_session_id, Some(agent.stack.frame("f2").unwrap().session_id));
     pop(&agent, json!({"result": "Four routes", "decisions": ["None"]}));
     let (answer, is_error) = agent.answers()[0].clone();
@@ -232,7 +234,7 @@ fn an_agent_reads_the_logs_of_its_run_and_no_others() {
     let (answer, _) = read(json!({"frame": "auth", "search": "npm", "tail": 1}));
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["lines"].as_array().unwrap().len(), 1, "by its title");
-    // The log of a parent at work has the results of its other children.
+    // The log of a parent that is at work has the results of its other children.
     assert!(read(json!({"frame": "f1", "search": "It works"})).0.contains("Sub-task completed"));
 
     let other = agent.stack.start_run(NewRun::new("Another task")).unwrap();
@@ -284,7 +286,7 @@ fn a_window_that_is_too_small_leaves_out_the_others_before_the_newest_step() {
     }
     assert_eq!(seen, [[true; 3], [false, true, true], [false, false, true], [false; 3]]);
 
-    // What is left out stays left out.
+    // Text that was left out once stays left out.
     let mut window = ContextWindow::default();
     window.fit(&mut untouched.clone(), 100, str::len);
     agent.step(&[("read_file", json!({"path": "short"}))]);

@@ -1,4 +1,5 @@
-//! Tests of context windows: what is shortened in a prompt, what stays, and what the model is told.
+//! Tests of context windows: which parts of a prompt are shortened, which parts stay, and what the model is
+//! told about it.
 
 use callstack_core::frame::{MemoryModel, Message};
 use callstack_core::memory::{ContextWindow, Next, Prompt};
@@ -49,7 +50,7 @@ fn conversation(prompt: &Prompt) -> Vec<String> {
     prompt.messages.iter().map(without_memory).collect()
 }
 
-/// Which of these texts of 5,000 characters are whole in a prompt.
+/// Whether each of these texts of 5,000 characters is whole in a prompt.
 fn whole(prompt: &Prompt, names: &[&str]) -> Vec<bool> {
     let all = conversation(prompt).join("\n");
     names.iter().map(|name| all.contains(&long(name))).collect()

@@ -1,5 +1,6 @@
-/* The part of Windows' bcryptprimitives.dll that Rust programs use: random numbers. Wine 8 does not have the file. Its source
-   here is advapi32's RtlGenRandom, whose name in the library is SystemFunction036. Build it with
+/* The part of Windows' bcryptprimitives.dll that Rust programs use: random numbers. Wine 8 does not have the
+   file. Here the random numbers come from RtlGenRandom of advapi32, whose name in the library is
+   SystemFunction036. Build it with
    zig cc -target x86_64-windows-gnu -shared -o bcryptprimitives.dll bcryptprimitives.c -ladvapi32 */
 #include <windows.h>
 

@@ -1,4 +1,5 @@
-//! Tests of the advice in the contexts of sessions: it ends when its cause does, and a mere chat gets hardly any.
+//! Tests of the advice in the contexts of sessions: it ends when its cause does, and a conversation without
+//! work gets almost none.
 
 use callstack_core::frame::ModelRequest;
 use callstack_core::session::HostEvent;
@@ -49,7 +50,8 @@ impl Chat {
         context
     }
 
-    /// The numbers of requests, of this many for a message of the user, that have the planning advice.
+    /// Makes this many requests for one message of the user. Returns the numbers of the requests whose
+    /// context has the planning advice.
     fn advised(&mut self, text: &str, requests: usize) -> Vec<usize> {
         self.message("user", text, None);
         (0..requests).filter(|_| self.request().volatile.contains(PLANNING)).collect()
@@ -189,7 +191,8 @@ fn a_frame_with_work_below_is_not_to_be_finished() {
     assert!(!is_to_finish(&chat), "{}", chat.context().volatile);
 }
 
-/// Hosts without sessions report no messages. What the records of a frame say is told in the answers of tools.
+/// Hosts without sessions do not report messages. The answers of tools give the advice that follows from the
+/// records of a frame.
 #[test]
 fn a_conversation_is_advised_in_the_answers_of_its_tools_once() {
     let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Conversation, "codex/1"));

@@ -1,4 +1,4 @@
-//! Blocked frames: what they wait for, who answers them, and how they go on.
+//! Blocked frames: what they wait for, who answers them, and how they are resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +92,7 @@ impl Host {
         self.stack.host().context(session).unwrap().unwrap().context.volatile.clone()
     }
 
-    /// Polls when that is due, if it is.
+    /// Polls if a poll is due.
     fn poll(&self) -> Vec<Effect> {
         self.now.fetch_add(1_000, Ordering::Relaxed);
         work(self.stack.host().poll())
@@ -215,7 +215,7 @@ fn a_host_that_comes_too_late_does_not_prompt() {
     let open = || Stack::open(folder.path(), options_at(&now)).unwrap();
     let host = Host::with(open(), now.clone());
     host.blocked();
-    // This host has not seen yet that another process has resumed the frame.
+    // This host does not know yet that another process has resumed the frame.
     let other = open();
     let theirs = tools::call(&other, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
     assert!(matches!(&work(theirs.effects)[..], [Effect::Prompt { .. }]));
@@ -278,7 +278,8 @@ fn what_cannot_be_answered_is_refused_with_advice_and_nothing_changes() {
     assert_eq!(host.stack.frame("f2").unwrap().pending_answer(), Some("20 %\n7 % for books"), "none is lost");
 }
 
-/// Results so far, what the frame waits for, and the results at the end are three texts.
+/// The results so far, the question that the frame waits for, and the results at the end are three
+/// separate texts.
 #[test]
 fn blocking_keeps_the_results_so_far_also_after_an_export() {
     let stack = Stack::in_memory();
@@ -310,7 +311,7 @@ fn blocking_keeps_the_results_so_far_also_after_an_export() {
     assert_eq!(stack.frame("work").unwrap().results.as_deref(), Some("4 of 5 done"));
 }
 
-/// Histories of earlier versions have the reason as the results.
+/// Histories of earlier versions have the reason in the results.
 #[test]
 fn a_frame_that_an_earlier_version_has_blocked_waits_for_what_its_results_say() {
     let mut tree = Tree::new();
@@ -339,7 +340,8 @@ fn a_frame_that_an_earlier_version_has_blocked_waits_for_what_its_results_say() 
     }
 }
 
-/// An event of a kind that a later version has added is refused by name, and nothing is read as something else.
+/// An event of a kind that a later version has added is refused by its name, and it is not read as an event
+/// of another kind.
 #[test]
 fn an_event_of_a_later_version_is_refused_with_its_kind() {
     let folder = tempdir().unwrap();

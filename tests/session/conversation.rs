@@ -1,4 +1,4 @@
-//! Tests of frames that are worked on in the conversation of their caller.
+//! Tests of frames whose work is done in the conversation of their caller.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Host {
         host
     }
 
-    /// Another process goes on with the same folder.
+    /// Another process continues with the same folder.
     fn restarted(self) -> Self {
         self.later();
         let Self { stack, now, folder } = self;
@@ -54,7 +54,7 @@ impl Host {
         self.said(session, "user", task);
     }
 
-    /// A message that was begun now, and is finished at once.
+    /// A message that begins now and is finished at once.
     fn said(&self, session: &str, role: &str, text: &str) -> String {
         let time = self.later();
         let id = format!("m{time}");
@@ -97,7 +97,7 @@ impl Host {
         self.good("ses_1", "stack_frame_pop", done(results))
     }
 
-    /// Pops a frame over what is left below it.
+    /// Pops a frame although frames below it are left.
     fn pop_anyway(&self, results: &str) -> String {
         let mut done = done(results);
         done["anyway"] = json!(true);
@@ -176,22 +176,22 @@ fn a_plan_is_gone_through_with_one_call_for_each_frame() {
         "f2 (Cart) is completed.\nf3 (Pay) has begun: work in it now, then finish it with stack_frame_pop.\nIt is done when: Pay works, \
          with tests\nYou are in f3 (Pay)."
     );
-    // Nothing else is planned.
+    // No other frame is planned.
     let last = host.good("ses_1", "stack_frame_pop", next.clone());
     assert!(last.ends_with("You are in f1 (Build a shop where customers can)."), "{last}");
     next["status"] = json!("blocked");
     assert!(host.bad("ses_1", "stack_frame_pop", next.clone()).contains("next"));
-    // Beside a call that has begun a frame there is no other one to begin.
+    // If another call of the same message has begun a frame, there is no other frame to begin.
     host.push("Mail");
     next["status"] = json!("completed");
     let beside = host.call("ses_1", "stack_frame_pop", next.clone()).text.unwrap();
     assert!(beside.contains("another call of the same message has begun a frame"), "{beside}");
-    // Models write an empty text for nothing.
+    // Models write an empty text when they mean nothing.
     next["next"] = json!(" ");
     assert!(host.good("ses_1", "stack_frame_pop", next).starts_with("f4 (Mail) is completed.\n"));
 }
 
-/// A prompt cache keeps the system prompt, and nothing follows the newest message while there is nothing to say.
+/// A prompt cache keeps the system prompt. Nothing follows the newest message while there is no news.
 #[test]
 fn the_stable_part_stays_while_the_conversation_moves() {
     let host = Host::new();
@@ -235,13 +235,15 @@ fn after_a_compaction_the_context_says_what_the_conversation_has_lost() {
     assert!(stable.contains("Articles are in catalogue.rs"), "{stable}");
     assert!(volatile.contains("<success-criteria>"), "{volatile}");
     assert!(host.stack.frame("f4").unwrap().results.unwrap().contains("A summary"));
-    // A frame within it: the stable part stays, and the criteria above are told after the newest message.
+    // A frame below this frame: the stable part stays, and the criteria of the frames above come after the
+    // newest message.
     host.push("Rounding");
     let [same, volatile] = host.contexts();
     assert_eq!(same, stable);
     assert!(volatile.contains("<above id=\"f4\" title=\"Totals\">Totals</above>"), "{volatile}");
     host.pop("Rounds half up");
-    // When the frame has ended, what it was below is shown: its finished child, which the conversation has heard of.
+    // When the frame has ended, the context shows the frame above it: it has a finished child, which the
+    // conversation already knows.
     host.pop("Totals are right");
     let [stable, volatile] = host.contexts();
     assert!(stable.contains("Articles are in catalogue.rs"), "{stable}");
@@ -258,7 +260,7 @@ fn a_frame_whose_needs_the_conversation_has_not_heard_of_begins_with_its_context
     let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": routes.to_string()}));
     assert!(begun.contains("All of it works") && begun.contains("Tables are in schema.sql"), "{begun}");
     assert_eq!(begun.lines().last(), Some(&*format!("You are in {routes} (Routes).")));
-    // What it has popped itself it has heard.
+    // The conversation knows the frames that it has popped itself.
     host.pop("CRUD works");
     host.push("Cart");
     host.pop("The cart works");
@@ -288,7 +290,7 @@ fn calls_of_one_message_beside_each_other_run_in_sessions() {
         text.starts_with("f3 (Pay) is completed.\nResults: Payment works") && text.ends_with("\nYou are in f2 (Cart)."),
         "{text}"
     );
-    // Its results are for the frame above, and stay when the one beside it goes.
+    // The results are for the frame above. They stay when the frame beside it is folded.
     let begun = "f2 (Cart) has begun: work in it now.\nYou are in f2 (Cart).";
     let pushes =
         Round::call("stack_frame_push", task("Cart"), begun).and(Round::call("stack_frame_push", task("Pay"), text));
@@ -305,7 +307,7 @@ fn calls_of_one_message_beside_each_other_run_in_sessions() {
         assert!(!folded.contains("cart-files"), "{wire}: {folded}");
         assert_eq!(fold(wire, &folded, &FoldSettings::default()).text, folded, "{wire}");
     }
-    // The next message of the model works where it is.
+    // The next message of the model belongs to the frame in which the conversation is.
     assert_eq!(host.push("Totals").lines().last(), Some("You are in f4 (Totals)."));
     assert_eq!(host.stack.frame("f4").unwrap().parent_session_id.as_deref(), Some("ses_1~f2"));
 }
@@ -330,7 +332,7 @@ fn messages_and_requests_belong_to_the_frame_of_their_time() {
     let pops = host.said("ses_1", "assistant", "Done");
     host.pop("The cart works");
     let goes_on = host.said("ses_1", "assistant", "Now the docs");
-    // A host can report a message when the conversation is elsewhere already.
+    // A host can report a message when the conversation is already in another frame.
     host.tell(json!({"kind": "messageFinished", "sessionID": "ses_1", "message": late}));
     assert_eq!(host.log("f2"), [works, pops]);
     assert_eq!(host.log("f1")[1..], [pushes, goes_on, "late".to_owned()]);
@@ -424,7 +426,7 @@ fn what_others_end_the_agent_is_told_before_it_works_on() {
     assert_eq!(host.contexts()[1], "");
     let late = host.said("ses_1", "assistant", "I go on with the cart");
     assert_eq!(host.log("f2"), [late]);
-    // A person stops it.
+    // A person stops the frame.
     host.stack.stop("f2", "The interface changes first").unwrap();
     assert_eq!(host.status("f2"), FrameStatus::Blocked);
     assert!(
@@ -473,10 +475,10 @@ fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_t
     assert_eq!((host.status("f2"), host.status("f1")), (FrameStatus::InProgress, FrameStatus::Completed));
     assert_eq!(host.stack.host().place("ses_1"), Some(later));
     assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), 2);
-    // When that is done, other words are another task.
+    // When that task is done, other words are another task.
     host.pop("Articles can be read");
     host.said("ses_1", "user", "Now translate all of it");
-    // The conversation has heard last that it is in no frame.
+    // The last news for the conversation was that it is in no frame.
     for _ in 0..5 {
         assert!(host.contexts()[1].contains("<current-frame"), "{:?}", host.contexts());
         host.said("ses_1", "assistant", "I look");
@@ -575,7 +577,7 @@ fn of_a_finished_task_a_conversation_knows_the_results_alone() {
     assert!(begun.contains("<stack-context") && begun.contains("The cart is in cart.rs"), "{begun}");
 }
 
-/// Its conversation has heard nothing of what was recorded before.
+/// Its conversation does not know what was recorded before.
 #[test]
 fn a_session_for_an_interrupted_frame_gets_all_of_its_context() {
     let host = Host::new();
@@ -639,7 +641,7 @@ fn an_answered_frame_says_how_it_goes_on() {
     assert_eq!(answered, "f2 (Cart) is answered. Go on with it: stack_frame_activate f2.");
 }
 
-/// It is told of the first end, and not yet of the second one.
+/// The agent knows of the first end, but not yet of the second end.
 #[test]
 fn what_others_end_one_after_the_other_the_agent_is_told_each_time() {
     let host = Host::new();
@@ -649,7 +651,7 @@ fn what_others_end_one_after_the_other_the_agent_is_told_each_time() {
         |frame: &str| host.stack.pop(frame, PopStatus::Completed, Results::new("a person has done it")).unwrap();
     finish("f3");
     assert!(host.bad("ses_1", "stack_frame_pop", done("Totals are right")).contains("You are in f2 (Cart) now."));
-    // Looking at the context asks no model.
+    // A tool that shows the context makes no request to the model.
     host.call("ses_1", "stack_context_info", json!({}));
     assert!(host.call("ses_1", "stack_frame_pop", done("Totals are right")).is_error);
     finish("f2");
@@ -769,7 +771,7 @@ fn the_first_message_after_a_restart_is_logged() {
     let host = Host::new();
     host.push("Cart");
     let host = host.restarted();
-    // The host has made the message before it is asked to describe the session.
+    // The host has made the message before the stack asks it to describe the session.
     let time = host.now.load(Ordering::Relaxed);
     host.later();
     let text = "Go on, please, with the cart";
@@ -852,7 +854,7 @@ fn a_session_of_a_call_that_ends_within_a_frame_is_salvaged() {
     assert!(host.stack.frame("f2").unwrap().results.unwrap().contains("half written"));
 }
 
-/// What the tools answer, [`fold`] reads.
+/// [`fold`] reads the answers of the tools.
 #[test]
 fn the_conversation_folds() {
     let host = Host::new();
@@ -901,7 +903,8 @@ fn the_conversation_folds() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is called: the answers say where the conversation is, the stable part stays, and the budget is kept.
+    /// No matter which tools are called: the answers say where the conversation is, the stable part stays,
+    /// and the budget is kept.
     #[test]
     fn the_place_is_always_told(seed in any::<u64>(), steps in 1usize..30) {
         let mut random = Random::new(seed);
@@ -933,7 +936,7 @@ proptest! {
     }
 }
 
-/// What people read of a call, made where its answer is made.
+/// The text about a call that people read. It is made at the same place as the answer.
 #[test]
 fn titles_say_what_a_call_was_about_and_what_became_of_it() {
     let host = Host::new();

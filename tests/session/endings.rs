@@ -1,4 +1,5 @@
-//! Tests of the ends of subagents: the frame of a subagent ends when the tool that has started the subagent returns.
+//! Tests of the ends of subagents: the frame of a subagent ends when the tool returns that has started the
+//! subagent.
 
 use callstack_core::FrameStatus;
 use callstack_core::session::subagents::SubagentSettings;
@@ -67,7 +68,7 @@ fn a_subagent_is_finished_when_its_answer_is_there() {
     assert_eq!((host.tree.active(), host.refused.len()), (host.tree.by_id("root"), 0), "{:?}", host.refused);
 }
 
-/// The parent's conversation has the answer, whoever has finished the frame.
+/// The parent's conversation has the answer, no matter who has finished the frame.
 #[test]
 fn an_answer_is_delivered_even_if_the_frame_is_finished_already() {
     let mut host = Host::with_subagents(&["popped", "idle"]);

@@ -194,7 +194,7 @@ impl Host {
         self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results });
     }
 
-    /// Reports the messages of a session, with this last message.
+    /// Reports the messages of a session. The last message has this text.
     pub(super) fn last_words(&mut self, session: &str, text: &str) -> &mut Self {
         let messages = json!([{"id": "m9", "role": "assistant", "text": text}]);
         self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": messages}))

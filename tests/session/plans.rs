@@ -40,7 +40,7 @@ impl Host {
         answer.text.unwrap()
     }
 
-    /// The error of a call that changes nothing.
+    /// The error of a call. Checks that the call changes nothing.
     fn refused(&self, name: &str, arguments: Value) -> String {
         let before = self.stack.state().unwrap();
         let answer = self.tool(name, arguments);

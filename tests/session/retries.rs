@@ -1,4 +1,5 @@
-//! Frames that are begun anew by the tools of agents: who may be, what the caller and the new session are told.
+//! Frames that the tools of agents retry: which frames can be retried, and what the caller and the new
+//! session are told.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -64,7 +65,7 @@ impl Host {
         answer.expect("the call is answered")
     }
 
-    /// Begins f2 anew from the root session. Returns the new call.
+    /// Retries f2 from the root session. Returns the new call.
     fn retry(&self, more: Value) -> u64 {
         let mut arguments = json!({"sessionID": "f2", "retry": true});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -155,7 +156,7 @@ fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
     let host = Host::new();
     let running = host.refused("root", json!({"sessionID": "f2", "retry": true, "answer": "faster"}));
     assert!(running.contains("frame f2 is held by"), "{running}");
-    // The host has died: nobody runs the frame in the next one.
+    // The host has died: in the next host no session runs the frame.
     let (stack, _) = Stack::from_state(host.stack.state().unwrap(), Default::default());
     let next = Host { stack, call: 0 };
     assert_eq!(next.stack.host().configure(HostSettings::default()), []);

@@ -1,4 +1,4 @@
-//! Tests of several root sessions in one stack: none lands in the tree of another.
+//! Tests of several root sessions in one stack: no session gets into the tree of another session.
 
 use callstack_core::session::HostEvent;
 use callstack_core::{Error, HostSettings, Stack, ToolSet, tools};

@@ -1,4 +1,4 @@
-//! Frames that run: limits, waiting, what others do to them, restarts, and their ends.
+//! Frames that run: limits, waiting, the effect of actions from outside on them, restarts, and their ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::options_at;
 use tempfile::tempdir;
 
-/// A host with the session `root`, which performs effects. Its sessions work when the test says so.
+/// A host with the session `root`, which performs effects. Its sessions work when the test tells them to.
 struct Host {
     stack: Stack,
     now: Arc<AtomicU64>,
@@ -139,7 +139,7 @@ impl Host {
         answer.text.unwrap()
     }
 
-    /// Plans children of the root with these titles, each with the dependencies that it needs.
+    /// Plans children of the root with these titles. Each child has the dependencies that it needs.
     fn plan(&mut self, children: &[(&str, &[&str])]) {
         let child = |(title, depends_on): &(&str, &[&str])| json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": depends_on});
         let children: Vec<Value> = children.iter().map(child).collect();
@@ -175,7 +175,7 @@ impl Host {
         self.tell(json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
     }
 
-    /// A second passes, and the host polls as it should.
+    /// A second passes, and the host polls if a poll is due.
     fn pass(&mut self) {
         self.now.fetch_add(1_000, Ordering::Relaxed);
         let now = self.now.load(Ordering::Relaxed);
@@ -298,7 +298,7 @@ fn what_ends_while_the_agent_writes_is_told_in_the_next_request() {
     host.pop("taxes", "completed");
     host.context("root");
     host.pop("cart", "completed");
-    // The request of this message was made before the end of the second frame.
+    // The request for this message was made before the end of the second frame.
     host.message("root", "assistant", "Good");
     let context = host.context("root");
     assert!(context.contains("title=\"Cart\" status=\"completed\">cart is there</ended-child>"), "{context}");
@@ -341,7 +341,7 @@ fn agents_wait_for_one_any_or_all() {
     assert!(host.refused("d", "stack_wait", json!({"frames": ["f1"]})).contains("frame f1 waits for this session"));
 }
 
-/// What a person or another process does reaches the host within a second.
+/// Actions of a person or of another process reach the host within a second.
 #[test]
 fn what_others_do_takes_effect() {
     for what in ["pop", "invalidate", "stop", "stop_all"] {
@@ -834,7 +834,7 @@ fn the_agent_learns_why_a_background_frame_could_not_be_started() {
     assert!(context.contains("status=\"planned\">no more sessions</ended-child>"), "{context}");
 }
 
-/// Its machine was asleep, or its program was stopped for a while.
+/// The machine of the host was asleep, or its program was stopped for a while.
 #[test]
 fn a_host_that_was_taken_for_ended_leaves_the_frame_to_the_other_one() {
     let folder = tempdir().unwrap();
@@ -962,7 +962,7 @@ fn an_older_library_refuses_a_history_with_calls() {
     unknown["kind"] = "fromTheFuture".into();
     let error = serde_json::from_value::<callstack_core::Event>(unknown).unwrap_err();
     assert!(error.to_string().contains("`fromTheFuture`, which this version does not know"), "{error}");
-    // A frame that is there again has no call, whatever its record said.
+    // A frame that was read from a state has no call, no matter what its record says.
     let state = host.stack.state().unwrap();
     let (copy, _) = Stack::from_state(state, StackOptions::default());
     assert_eq!(copy.interrupted(), [handle("f2")]);
@@ -1095,7 +1095,7 @@ fn a_frame_below_a_planned_one_is_not_begun() {
     assert!(text.contains("f2") && text.contains("planned"), "{text}");
 }
 
-/// It is planned as long as it is queued.
+/// The frame is planned as long as it is queued.
 #[test]
 fn an_activation_waits_for_a_frame_that_is_queued() {
     let stack = Stack::in_memory();

@@ -23,7 +23,7 @@ fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
         json!({"kind": "message", "sessionID": "child", "messageID": "m2", "role": "user", "text": "Look around"}),
         json!({"kind": "sessionCreated", "sessionID": "grandchild", "parentID": "child", "title": "[Task] deeper"}),
     ];
-    // All orders of the five events; each order is reported twice.
+    // All orders of the five events. The events of each order are reported twice.
     let mut order: Vec<usize> = (0..events.len()).collect();
     let mut orders = 0;
     let mut turns = [0; 5];
@@ -137,7 +137,7 @@ fn a_child_session_with_a_frame_ends_whatever_its_title_is() {
     let words = json!([{"role": "assistant", "text": "There are three modules: parser, printer, tests"}]);
     host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": words}));
     assert_eq!(host.frame("child").status, FrameStatus::Completed);
-    // It works again, in its next frame, and ends again.
+    // The session works again, in its next frame, and ends again.
     host.message("child", "c9", "user", "Now the lexer").about("sessionIdle", "child");
     host.asked();
     host.poll(host.sessions.deadline().unwrap());
@@ -490,7 +490,8 @@ fn nobody_waits_for_a_call_in_the_background() {
     assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
 }
 
-/// The conversation of a caller holds the results that a call has answered, until it is compacted.
+/// The conversation of a caller holds the results that the answer of a call contains, until the conversation
+/// is compacted.
 #[test]
 fn results_are_delivered_by_the_answer_of_a_call_and_by_nothing_else() {
     let (mut host, answered) = Host::with_plan();
@@ -526,7 +527,7 @@ fn results_are_delivered_by_the_answer_of_a_call_and_by_nothing_else() {
         _ => None,
     });
     assert!(prompt.unwrap().contains("do not repeat them): f2 Frame plan-1; f3 Frame plan-2;"), "{prompt:?}");
-    // What is delivered before the end is reported may be in the old conversation.
+    // Results that are delivered before the end of the compaction is reported may be in the old conversation.
     host.command(Command::Deliver { frame: answered.into() });
     let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": "Hm"}]);
     host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": messages}));
@@ -658,7 +659,8 @@ fn at_the_level_auto_a_recommended_pop_is_carried_out() {
     }
 }
 
-/// What the host sees speaks for the end of a frame: the files of its criteria, and tools that succeed.
+/// Observations of the host suggest that a frame has ended: the files that its criteria name exist, and tools
+/// succeed.
 #[test]
 fn at_the_level_auto_a_frame_whose_files_are_there_is_completed_when_its_agent_stops() {
     for (criteria, is_completed) in [

@@ -1,4 +1,4 @@
-//! Conversations that a person sets back to an earlier point.
+//! Conversations that a person has set back to an earlier point.
 
 use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::session::{Effect, HostEvent};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 const SESSION: &str = "ses_1";
 
-/// A session whose agent works on all frames in its conversation.
+/// A session whose agent works on all frames in the conversation of the session.
 struct Chat {
     stack: Stack,
-    /// What its tools have answered.
+    /// The answers of its tools.
     answers: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Chat {
         self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap())
     }
 
-    /// Calls a tool for a message of its own.
+    /// Calls a tool in a message of its own.
     fn call(&mut self, name: &str, arguments: Value) -> String {
         self.context();
         let answer = tools::call(&self.stack, SESSION, name, &arguments.to_string());
@@ -52,7 +52,7 @@ impl Chat {
         self.call("stack_frame_pop", json!({"status": "completed", "results": results, "resultsCompacted": results}));
     }
 
-    /// Sets the conversation back to its first answers.
+    /// Sets the conversation back to its first answers. `answers` is their number.
     fn set_back(&mut self, answers: usize) {
         self.answers.truncate(answers);
         self.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": self.answers}));
@@ -154,7 +154,7 @@ fn answers_that_name_no_frame_of_the_stack_are_harmless() {
     }
 }
 
-/// The conversation says itself that it is in a frame, and that is not true any more.
+/// The conversation itself says that it is in a frame. That is no longer true.
 #[test]
 fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_where_it_is() {
     let mut chat = Chat::new();
@@ -170,14 +170,15 @@ fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_wher
     let text = refused.text.unwrap();
     assert!(refused.is_error && text.contains("not in f3 (Totals) any more: that is completed"), "{text}");
     assert!(text.contains("You are in f1 (Shop) now."), "{text}");
-    // The model has written its other calls of the same message without having read that.
+    // The model has written the other calls of the same message before it could read that answer.
     let pop = json!({"status": "completed", "results": "Totals are right", "resultsCompacted": "Totals are right"});
     let beside = tools::call(&chat.stack, SESSION, "stack_frame_pop", &pop.to_string());
     assert!(beside.is_error && chat.status("f1") == FrameStatus::InProgress, "{:?}", beside.text);
     let decided = chat.call("stack_add_decision", decision);
     assert_eq!(decided.lines().last(), Some("You are in f1 (Shop)."));
     assert!(!chat.context().contains("<current-frame"), "{}", chat.context());
-    // The person takes back the step back: what was begun is interrupted, and the conversation learns of it.
+    // The person undoes the step back: the frame that was begun since then is interrupted, and the
+    // conversation learns of it.
     let mut chat = Chat::new();
     chat.push("Cart");
     chat.push("Totals");
@@ -187,13 +188,14 @@ fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_wher
     chat.set_back(2);
     assert_eq!((chat.place().as_str(), chat.status("f3")), ("f2", FrameStatus::Blocked));
     assert!(chat.context().contains("<current-frame id=\"f2\""), "{}", chat.context());
-    // A call that names its frame means it wherever the conversation is, and looking changes nothing.
+    // A call that names its frame means this frame, no matter where the conversation is. Tools that only look
+    // change nothing.
     assert!(chat.call("stack_status", json!({})).contains("works on f2 (Cart)"));
     let activated = chat.call("stack_frame_activate", json!({"sessionID": "f3"}));
     assert_eq!(activated.lines().last(), Some("You are in f3 (Totals)."));
 }
 
-/// Of two frames beside each other the conversation was in the first one last.
+/// Two frames are beside each other. The conversation was in the first frame last.
 #[test]
 fn frames_that_a_conversation_has_gone_through_stay_when_it_is_opened_again() {
     let mut chat = Chat::new();
@@ -255,16 +257,16 @@ fn a_message_that_the_person_has_taken_back_is_no_part_of_the_task() {
     set_back(json!([first, "Other words that were never a task of this"]));
     assert_eq!(criteria(), first);
     assert_eq!(chat.stack.frame("f1").unwrap().success_criteria_compacted, first);
-    // The person gets it back.
+    // The person restores the message.
     set_back(json!([first, second]));
     assert_eq!(criteria(), format!("{first}\n{second}"));
-    // All of them: the next words are the task.
+    // The person takes back all messages: the next words are the task.
     set_back(json!([]));
     ask("m3", "Write a letter");
     assert_eq!(criteria(), "Write a letter");
     set_back(json!([first, second, "Write a letter"]));
     assert_eq!(criteria(), format!("{first}\n{second}\nWrite a letter"));
-    // A host that writes messages in another way than it reports them changes nothing.
+    // If a host writes messages in another form than the one in which it reports them, nothing changes.
     set_back(json!(["<p>Write a letter</p>"]));
     assert_eq!(criteria(), format!("{first}\n{second}\nWrite a letter"));
 }
@@ -297,7 +299,7 @@ fn messages_that_are_too_long_and_such_of_earlier_tasks_are_told_apart() {
     assert_eq!(criteria(&chat), format!("{first}\n{}", long.trim()));
 }
 
-/// An agent has planned for it, so its title and criteria are set for good.
+/// An agent has planned for the frame, so its title and its criteria no longer change.
 #[test]
 fn words_instead_of_all_that_a_frame_is_about_begin_another_one() {
     for is_asked_first in [true, false] {

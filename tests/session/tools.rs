@@ -13,7 +13,8 @@ use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole, Tool
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The tools of the specification, then ours: their arguments, with `?` for optional ones, and the allowed values.
+/// The tools of the specification, then the tools that this library adds. Each line has the arguments of a
+/// tool, with `?` for optional arguments, and the allowed values.
 const INTERFACE: &str = "
 stack_frame_push: title string, successCriteria string, successCriteriaCompacted string
 stack_frame_pop: frameID? string, status completed|failed|blocked, question? string, results string, resultsCompacted string
@@ -172,7 +173,7 @@ fn the_table_has_the_interface_of_the_specification() {
             }
             named.insert(bare.to_owned());
         }
-        // Arguments that the specification does not have are optional.
+        // Arguments that are not in the specification are optional.
         for more in properties(&tool).keys().filter(|key| !named.contains(*key)) {
             assert!(!is_required(&tool, more), "{name} must not require {more}");
         }
@@ -225,7 +226,8 @@ fn arguments_that_are_wrong_reach_no_handler() {
     let mut settings = HostSettings::default().tools(ToolSet::all());
     settings.calls.r#in = CallPlace::Conversation;
     let in_conversation = tools::offered(&settings);
-    // Agents in one conversation may leave it out, so it is not missed elsewhere.
+    // Agents in one conversation may leave this argument out. So it is not reported as missing
+    // elsewhere either.
     let can_be_missing = |tool: &str, argument: &str| {
         in_conversation.iter().any(|other| other.name == tool && !is_required(other, argument))
     };
@@ -670,8 +672,8 @@ fn the_log_tells_what_a_context_costs_and_whether_it_was_there() {
     assert_eq!(told.collect::<Vec<_>>(), [line(false), line(true)]);
 }
 
-/// All kinds of texts for the agents of a host that offers these tools under these names: contexts, answers, errors,
-/// prompts, descriptions.
+/// All kinds of texts that agents of a host get. The host offers these tools under these names. The texts are
+/// contexts, answers, errors, prompts and descriptions.
 fn texts_with(set: ToolSet, names: &ToolNames) -> Vec<String> {
     let settings = json!({
         "tools": set,
@@ -712,7 +714,7 @@ fn texts_with(set: ToolSet, names: &ToolNames) -> Vec<String> {
     let mut begin = task("Search");
     begin["background"] = json!(true);
     texts.push(host.good("ses_1", "stack_frame_push", begin));
-    // Salvaged, resumed, and finished with long results.
+    // Frames whose results were salvaged, that were resumed, and that were finished with long results.
     let salvaged = host.run("stack_frame_push", task("Logo"), "ses_2", None);
     assert!(salvaged.contains("[auto-completed: its session ended without "), "{salvaged}");
     let resumed = host.call("ses_1", "stack_frame_activate", json!({"sessionID": "ses_2"}));
@@ -726,7 +728,7 @@ fn texts_with(set: ToolSet, names: &ToolNames) -> Vec<String> {
         host.tell(json!({"kind": "callStarted", "call": started.call.unwrap(), "sessionID": "ses_4"})),
     ));
     texts.push(salvaged);
-    // A checkpoint, and the end.
+    // A checkpoint, and the end of the frame.
     texts.push(host.good("ses_1", "stack_frame_summarize", json!({"note": "the cents"})));
     texts.extend(effects(host.tell(json!({"kind": "sessionIdle", "sessionID": "ses_1"}))));
     let compacting = effects(host.tell(json!({"kind": "sessionCompacting", "sessionID": "ses_1"})));
@@ -782,7 +784,7 @@ fn tools_that_are_not_offered_can_be_called() {
     assert_eq!(host.stack.host().configure(HostSettings::default()), []);
     assert!(!ToolSet::standard().contains("stack_context_info"));
     assert!(host.good("ses_1", "stack_context_info", json!({})).contains("stableTokens"));
-    // Their problems do not name them, since the agent does not have them.
+    // The messages about their problems do not name these tools, because the agent does not have them.
     assert!(host.bad("ses_1", "stack_context_preview", json!({"maxLength": -1})).starts_with("`maxLength`: "));
     let unknown = host.bad("ses_1", "stack_frame_posh", json!({}));
     assert!(mentioned(&unknown).into_iter().eq(ToolSet::standard().names().collect::<BTreeSet<_>>()), "{unknown}");

@@ -1,4 +1,5 @@
-//! Tests of the identity of sessions' frames: it follows the session's title and newest task until somebody sets it.
+//! Tests of the title and the criteria of the frames of sessions: they follow the session's title and its
+//! newest task, until a caller sets them.
 
 use callstack_core::{Command, FrameStatus, Identity, Stack};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Tests of usage as hosts report it: with the messages that answer requests to models.
+//! Tests of usage in the form in which hosts report it: with the messages that answer requests to models.
 
 use callstack_core::frame::ModelUsage;
 use callstack_core::session::{Effect, HostEvent};

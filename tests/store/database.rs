@@ -1,4 +1,5 @@
-//! Tests with files named `stack.db` that are foreign or damaged: an error describes them, and they are not changed.
+//! Tests with files named `stack.db` that are damaged or come from other programs: an error describes them,
+//! and they are not changed.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -112,7 +113,8 @@ fn damaged_pages_are_noticed() {
         bytes[start..start + 200].fill(0xa5);
         fs::write(&path, &bytes).unwrap();
         match Stack::open(folder.path(), StackOptions::default()) {
-            // Opening reads the newest events only. The others, and the indexes, are examined when somebody asks for it.
+            // Opening only reads the newest events. The other events and the indexes are only examined on
+            // request.
             Ok(stack) => match stack.health() {
                 Ok(health) if health.is_sound() => assert_eq!(stack.state().unwrap(), whole),
                 Ok(_) => noticed += 1,
@@ -140,7 +142,7 @@ fn a_damaged_database_with_a_log_is_not_written_to() {
     let log = fs::read(folder.path().join("stack.db-wal")).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     drop(stack);
-    // Everything but the schema: of a damaged snapshot, the events are read instead.
+    // Damages everything except the schema. If only a snapshot is damaged, the events are read instead.
     bytes.chunks_mut(4096).skip(1).for_each(|page| page[..200].fill(0xa5));
     fs::write(&path, &bytes).unwrap();
     fs::write(folder.path().join("stack.db-wal"), &log).unwrap();
@@ -151,7 +153,7 @@ fn a_damaged_database_with_a_log_is_not_written_to() {
 #[test]
 fn names_with_a_meaning_to_sqlite_are_names_of_files() {
     let folder = tempdir().unwrap();
-    // Windows does not allow the other names.
+    // Windows does not allow the other two names.
     for name in if cfg!(windows) { &["memory"][..] } else { &["memory", ":memory:", "file:x?mode=memory"] } {
         drop(SqliteStore::open(folder.path().join(name), SqliteOptions::default()).unwrap());
         assert!(folder.path().join(name).is_file(), "{name}");

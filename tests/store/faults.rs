@@ -130,7 +130,8 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
     ] {
         let folder = tempdir().unwrap();
         let folder = folder.path();
-        // The stack has a history; otherwise the open would import the file that blocks the mirror.
+        // The stack has a history. Without a history, opening the stack would import the file that
+        // blocks the mirror.
         let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
         Stack::with_store(store, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
         let place = folder.join(place);

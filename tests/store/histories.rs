@@ -1,5 +1,5 @@
-//! Tests of stacks on disk: all acknowledged commands are there after reopening, in every process that has the folder
-//! open.
+//! Tests of stacks on disk: all acknowledged commands are there after reopening, and every process that has
+//! the folder open sees them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

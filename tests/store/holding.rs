@@ -57,7 +57,7 @@ fn what_a_dead_machine_held_others_go_on_with() {
     assert!(stack.health().unwrap().is_sound());
 }
 
-/// `cargo build --examples` has made it.
+/// `cargo build --examples` has built the program for this test.
 #[test]
 fn the_worker_of_the_examples_does_a_plan() {
     let folder = tempdir().unwrap();

@@ -294,7 +294,7 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     stack.pop("try", PopStatus::Failed, "no").unwrap();
     let second = stack.retry("try", Some("harder".into())).unwrap().handle;
     stack.flush().unwrap();
-    // The file of the next attempt names the one before it.
+    // The file of the next attempt names the attempt before it.
     stack.replace_id("try", "session").unwrap();
     stack.flush().unwrap();
     assert_mirrored(folder.path(), &stack);
@@ -376,7 +376,8 @@ fn the_places_of_frames_last() {
     stack.replace_id(handle(7), "ses_7").unwrap();
     stack.push(new(8).below(handle(1))).unwrap();
     stack.pop(handle(8), PopStatus::Completed, "Done").unwrap();
-    // Attempts below a parent that is newer than the first one; another frame stands between two of them.
+    // The attempts are below a parent that is newer than the first attempt, and another frame is between two
+    // of them.
     stack.activate(handle(5)).unwrap();
     stack.activate(handle(2)).unwrap();
     stack.pop(handle(2), PopStatus::Failed, "No").unwrap();
@@ -484,7 +485,7 @@ fn a_state_of_a_higher_revision_is_newer_than_a_file_with_a_later_time() {
     let before = stack.state().unwrap();
     drop(stack);
     lose_the_database(folder.path());
-    // As after a clock that went ahead for a while.
+    // This is the situation after a clock was ahead for a while.
     fs::write(&path, old.replace("\"updatedAt\":9000", "\"updatedAt\":99000")).unwrap();
     let again = open(folder.path());
     assert_eq!(again.state().unwrap().frames, before.frames);
@@ -504,7 +505,7 @@ fn a_file_with_a_revision_is_newer_than_one_without() {
     };
     let file = |revision: &str, updated_at| record("File", updated_at).replacen('{', &format!("{{{revision}"), 1);
     let (none, five) = ("", "\"revision\":5,");
-    // No tree has so many events.
+    // No tree has this number of events.
     let impossible = "\"revision\":18446744073709551615,";
     for (state, file, expected) in [
         (state(none, 1), file(none, 2), "File"),
@@ -515,7 +516,7 @@ fn a_file_with_a_revision_is_newer_than_one_without() {
         (state(five, 2), file("\"revision\":6,", 1), "File"),
         (state(impossible, 1), file(five, 2), "File"),
         (state(five, 1), file(impossible, 2), "State"),
-        // A host's key of the same name is kept, and says nothing about the order.
+        // A key of a host with the same name is kept, and does not influence the order.
         (state(none, 2), file("\"revision\":\"draft\",", 1), "State"),
         (state(none, 1), file("\"revision\":\"draft\",", 2), "File"),
     ] {
@@ -699,7 +700,7 @@ fn a_large_state_is_written_after_a_pause() {
 fn a_state_that_takes_long_is_written_seldom() {
     let folder = tempdir().unwrap();
     let now = Arc::new(AtomicU64::new(10_000));
-    // The clock goes on by seven milliseconds whenever it is read, so each write takes at least that.
+    // The clock advances by seven milliseconds each time it is read, so each write takes at least this time.
     let ticking = now.clone();
     let options = StackOptions::default().clock(Arc::new(move || ticking.fetch_add(7, Ordering::Relaxed)));
     let stack = Stack::open(folder.path(), options).unwrap();

@@ -30,7 +30,7 @@ impl Switch {
     }
 }
 
-/// A store whose history is read by itself alone.
+/// A store whose history cannot be read by a separate reader.
 struct WithoutReader;
 
 impl Hooks for WithoutReader {
@@ -144,7 +144,7 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
             let seen = stack
                 .read(|tree| {
                     begin.recv().unwrap();
-                    // Gives the other thread the time to wait for this one.
+                    // Gives the other thread time to wait for this thread.
                     thread::sleep(Duration::from_millis(5));
                     let inside = stack.frame("ses_1").unwrap().title;
                     let context = stack.context("ses_1", &Settings::default()).unwrap();

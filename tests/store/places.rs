@@ -1,5 +1,5 @@
-//! What differs between operating systems: paths that are long, names that are devices on Windows, and files that others
-//! have open. docs/platforms.md says what holds where.
+//! The differences between operating systems: long paths, names that are devices on Windows, and files that
+//! other processes have open. docs/platforms.md says which rules apply on which system.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! Tests of the plan file: what it says, that stacks on several machines bring each other up to date with it, and that nothing is lost.
+//! Tests of the plan file: its content, that stacks on several machines update each other through it, and
+//! that nothing is lost.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,7 @@ impl Side {
         fs::read_to_string(self.folder.path().join("plan.md")).unwrap()
     }
 
-    /// Takes what git has merged, and reads it.
+    /// Writes a text that git has merged into the file, and reads it.
     fn take(&self, text: &str) -> PlanUpdate {
         fs::write(self.folder.path().join("plan.md"), text).unwrap();
         self.read(text)
@@ -49,7 +50,7 @@ fn state(side: &Side) -> PlanFileState {
     side.stack.plan_file_state().unwrap()
 }
 
-/// A stack whose plan is in its file, and another one that has read it.
+/// A stack whose plan is in its file, and another stack that has read this file.
 fn two() -> (Side, Side) {
     let (one, other) = (Side::new(), Side::new());
     let shop = one.stack.push(NewFrame::new("Shop").criteria("Pay\nand print").root()).unwrap();
@@ -142,7 +143,8 @@ fn what_only_one_side_has_changed_is_taken_over_by_the_other() {
     one.stack.plan(NewFrame::new("Invoice").below("Shop").depends_on("Pay")).unwrap();
     other.stack.edit("Pay", FrameEdit::default().title("Pay by card").priority(Some(Priority::HIGHEST))).unwrap();
     other.stack.plan(NewFrame::new("Texts").below("Pay by card")).unwrap();
-    // Both lines of work meet in git, which merges the texts: the lines of Pay are those of the other side.
+    // Both lines of work are merged in git, which merges the texts. The lines of Pay come from the
+    // other side.
     let theirs = other.file();
     let of_pay: Vec<&str> = theirs.lines().filter(|line| line.contains("Pay by") || line.contains("Texts")).collect();
     let mine = one.file();
@@ -156,7 +158,7 @@ fn what_only_one_side_has_changed_is_taken_over_by_the_other() {
     assert_eq!(update.conflicts, []);
     assert_eq!(one.stack.frame("Pay by card").unwrap().priority, Some(Priority::HIGHEST));
     assert_eq!(one.file(), other.file());
-    // A line that is gone takes its frame out of the plan; a new line is a new frame.
+    // A line that is missing takes its frame out of the plan; a new line is a new frame.
     let text: String =
         one.file().lines().filter(|line| !line.contains("Texts")).map(|line| format!("{line}\n")).collect();
     let update = one.take(&format!("{text}- [ ] Launch\n"));
@@ -170,7 +172,7 @@ fn what_only_one_side_has_changed_is_taken_over_by_the_other() {
 fn what_both_sides_have_changed_is_a_conflict_and_stays() {
     let (one, other) = two();
     one.stack.edit("Cart", FrameEdit::default().title("Basket")).unwrap();
-    // The file has come by a pull, and the stack does not write over it.
+    // The file has arrived by a pull, and the stack does not overwrite it.
     fs::write(other.folder.path().join("plan.md"), one.file()).unwrap();
     other.stack.edit("Cart", FrameEdit::default().title("Trolley")).unwrap();
     let update = other.read(&other.file());
@@ -203,7 +205,7 @@ fn change(stack: &Stack, random: &mut Random) {
     let some = |random: &mut Random| frames[random.below(frames.len())];
     let title = format!("Title <!-- {} --> \u{202e}ä", random.below(1_000));
     let (frame, other) = (some(random), some(random));
-    // Some of these are refused.
+    // Some of these commands are refused.
     let _ = match random.below(9) {
         0 => stack.plan(NewFrame::new(title).below(frame).depends_on(other)).map(drop),
         1 => stack.plan(NewFrame::new(title).root().task("One\n\n> Two\n")).map(drop),

@@ -1,5 +1,5 @@
-//! Tests with many processes on one folder, and with processes that are killed at any moment. What the workers do is in
-//! `support::processes`.
+//! Tests with many processes on one folder, and with processes that are killed at any moment. The work of the
+//! workers is in `support::processes`.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn check_files(folder: &str, stack: &Stack, state: &StackState) {
         assert_eq!(found, *frame, "the file equals the frame");
     }
     let names = fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().file_name());
-    // A killed process can leave one partially written file, which the next writer overwrites.
+    // A killed process can leave one partially written file. The next writer overwrites this file.
     let left_over = names.filter(|name| name != ".next.tmp").count() - state.frames.len();
     assert_eq!(left_over, 0, "files of no frame");
     let connection = rusqlite::Connection::open(folder.join("stack.db")).unwrap();

@@ -1,4 +1,5 @@
-//! Tests of the word index in a folder: it finds what a look at all frames finds, and can be behind, damaged or gone.
+//! Tests of the word index in a folder: it finds the same frames as a look at all frames. It can be behind,
+//! damaged or missing.
 
 use std::fs;
 use std::path::Path;
@@ -136,13 +137,13 @@ fn a_log_is_read_again_from_where_it_is_another_one() {
     let line = |text: &str| format!("{{\"text\": \"{text}\"}}\n");
     stack.log(frame).append(&[json!({"text": "first"})]).unwrap();
     assert_eq!(titles(&stack, "first"), ["Root"]);
-    // Lines behind the known ones; the last one is still being written.
+    // Lines after the known lines. The last line is still being written.
     let written = line("first") + &line("second") + "{\"text\": \"thi";
     fs::write(&log, &written).unwrap();
     assert_eq!((titles(&stack, "second"), titles(&stack, "third")), (vec!["Root".to_owned()], vec![]));
     fs::write(&log, written + "rd\"}\n").unwrap();
     assert_eq!(titles(&stack, "third"), ["Root"]);
-    // The same first line, and then others: longer, as long, and shorter.
+    // The same first line, followed by other lines: longer than before, of the same length, and shorter.
     for text in ["fourth and more", "fifth and now it", "sixth"] {
         fs::write(&log, line("first") + &line(text) + &line("the end")).unwrap();
         let word = text.split(' ').next().unwrap();

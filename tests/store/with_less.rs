@@ -1,5 +1,5 @@
-//! Processes with fewer rights or less disk space: the error says so, and nothing acknowledged is lost. The tests start this
-//! program again as such a process, by the means of Unix.
+//! Processes with fewer rights or less disk space: the error says so, and nothing acknowledged is lost. The
+//! tests start this program again as such a process, with the tools of Unix.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! Tests of stacks that finished trees have gone through: snapshots, trees that leave the memory and come back, `state.json` of large
-//! stacks, the compaction of histories, and the removal of old logs.
+//! Tests of stacks in which many trees were finished: snapshots, trees that leave the memory and come back,
+//! `state.json` of large stacks, the compaction of histories, and the removal of old logs.
 
 use std::fs;
 use std::io::Write;
@@ -96,7 +96,7 @@ fn a_frame_of_a_finished_tree_can_still_change() {
     stack.replace_id("tree_12_0", "renamed").unwrap();
     let late = stack.push(NewFrame::new("Late").id("late").below("tree_20")).unwrap_err();
     assert_eq!(late.code(), "parent_closed");
-    // Far enough for these trees to leave the memory again.
+    // Enough finished trees for the earlier trees to leave the memory again.
     (100..140).for_each(|number| drop(finish_tree(&stack, number)));
     let again = open(folder.path());
     for stack in [&stack, &again] {
@@ -130,7 +130,7 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
         assert_eq!(repairs.len(), usize::from(is_reported), "{sql}: {repairs:?}");
         assert!(repairs.iter().all(|repair| repair.ends_with("; the events were read instead")), "{sql}: {repairs:?}");
         assert_eq!(stack.state().unwrap(), state, "{sql}");
-        // What was read from the events is in the next snapshot.
+        // The next snapshot has the rows that were read from the events.
         assert_eq!(stack.frame("tree_0_3").unwrap().parent_session_id.as_deref(), Some("tree_0"), "{sql}");
         (100..140).for_each(|number| drop(finish_tree(&stack, number)));
         drop(stack);
@@ -142,8 +142,8 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
-    /// Rows are cut at any place. What the events tell is made again of them; of compacted events, a frame is as it was, or its
-    /// query fails.
+    /// Rows are cut at any place. Data that is in the events is restored from the events. For compacted
+    /// events, a frame is as it was, or its query fails.
     #[test]
     fn rows_that_are_cut_give_no_other_frames(
         cuts in proptest::collection::vec((any::<bool>(), 0usize..160, 0usize..400), 1..5),
@@ -231,7 +231,7 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     assert_eq!(stack.history(&EventQuery::default().frame(open_frame)).unwrap().len(), 2);
     assert!(stack.history(&EventQuery::default().frame(stack.resolve("tree_3_1").unwrap())).unwrap().is_empty());
 
-    // Others who had the stack open, and those who open it now, go on.
+    // Processes that had the stack open, and processes that open it now, continue.
     other.add_decision("open", "after the compaction").unwrap();
     let again = open(folder.path());
     finish_tree(&again, 77);
@@ -246,7 +246,8 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     let health = stack.health().unwrap();
     assert!(health.is_sound() && health.database.compacted_to > 0, "{health:?}");
 
-    // The compacted frames are the beginning now: they survive the loss of the snapshot, and a second compaction.
+    // The compacted frames are now the beginning. They survive the loss of the snapshot, and a second
+    // compaction.
     let state = stack.state().unwrap();
     assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1);
     stack.add_decision("tree_5", "late").unwrap();
@@ -295,7 +296,7 @@ fn an_exported_history_that_was_compacted_makes_the_same_stack() {
         assert!(new.path().join(format!("frames/{frame}.json")).exists(), "{frame} has no file");
     }
     assert!(copy.health().unwrap().is_sound(), "{:?}", copy.health());
-    // It goes on as any other: with commands, a second compaction, and the loss of its snapshot.
+    // The copy works like any other stack: with commands, a second compaction, and the loss of its snapshot.
     finish_tree(&copy, 31);
     assert!(copy.compact_history(u64::MAX).unwrap().trees > 1);
     (0..300).for_each(|number| copy.add_decision("open", format!("Decision {number}")).unwrap());
@@ -417,7 +418,7 @@ fn a_history_that_is_compacted_while_it_is_exported_says_so() {
     let (folder, stack, _) = compacted();
     let error = stack.export_history(Compacting(Some(open(folder.path())))).unwrap_err();
     assert!(error.to_string().contains("export it again"), "{error}");
-    // This stack has not read the events yet that were compacted.
+    // This stack has not yet read the events that were compacted.
     let text = exported(&stack);
     assert!(text.contains("Release 99"));
     let new = tempdir().unwrap();
@@ -482,7 +483,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     fs::rename(folder.path().join("state.json"), copy.path().join("state.json")).unwrap();
     fs::rename(folder.path().join("frames"), copy.path().join("frames")).unwrap();
     let stack = Stack::open(copy.path(), StackOptions::default().state_file_frames(500)).unwrap();
-    // The last frame takes the place of the lost one, and the others keep their handles.
+    // The last frame gets the handle of the lost frame, and the other frames keep their handles.
     let mut expected = state.frames.clone();
     expected.swap_remove(77);
     assert_eq!(stack.state().unwrap().frames, expected);
@@ -490,7 +491,8 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     let message = "its finished trees have 10200 frames, but only 10199 of them are in frames/";
     assert_eq!(stack.repairs()[0].message, message);
 
-    // The old state.json does not show the new history. Who leaves it to others removes it.
+    // The old state.json does not show the new history. A stack that leaves this file to other processes
+    // removes it.
     let health = stack.health().unwrap();
     assert_eq!((health.mirror.clone(), health.is_sound()), (MirrorHealth::Missing {}, true));
     assert!(copy.path().join("before-import/state.json").exists());
@@ -562,14 +564,14 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
         }
         let state = stack.state().unwrap();
         drop(stack);
-        // What is damaged of a base is lost.
+        // Damaged rows of a base are lost.
         let damage = "UPDATE frames SET image = substr(image, 1, 40) WHERE changed > (SELECT coalesce(max(revision), 0) FROM base); \
                       UPDATE frames SET session_id = 'other' WHERE handle = (SELECT max(handle) FROM frames)";
         change(folder.path(), damage);
         let (stack, other) = (open(folder.path()), open(folder.path()));
         assert!(!stack.health().unwrap().is_sound(), "{is_compacted}");
         assert!(stack.compact_history(u64::MAX).unwrap_err().to_string().contains("--repair"), "{is_compacted}");
-        // A refused compaction does not keep other commands from their work.
+        // A refused compaction does not prevent other commands.
         stack.add_decision("open", "Go on").unwrap();
         stack.repair().unwrap();
         let health = stack.health().unwrap();
@@ -661,12 +663,12 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
 /// Closed while it is true.
 type Gate = Arc<(Mutex<bool>, Condvar)>;
 
-/// Lets those who ask the archive of a store for frames wait until a gate is open. The snapshot is damaged on request, until a
-/// whole one is written.
+/// When a caller asks the archive of a store for frames, it waits until a gate is open. The snapshot is
+/// damaged on request, until a whole snapshot is written.
 #[derive(Clone, Default)]
 struct Gated {
     gate: Gate,
-    /// Number of those who have come to the gate while it was closed.
+    /// Number of callers that have come to the gate while it was closed.
     waiting: Arc<AtomicU64>,
     is_damaged: Arc<AtomicBool>,
 }
@@ -786,7 +788,7 @@ fn who_is_behind_a_change_of_a_finished_tree_and_a_compaction_sees_each_change_o
             stack.add_decision("tree_7", format!("Late {number}")).unwrap();
         }
         stack.compact_history(u64::MAX).unwrap();
-        // A query of the other one does not know the change yet, and must not show half of it.
+        // A query of the other stack does not know the change yet, and must not show half of it.
         if let Ok(frame) = behind.frame("tree_7") {
             assert!(frame.decisions.is_empty(), "{:?}", frame.decisions);
         }
@@ -912,7 +914,8 @@ fn a_process_that_is_killed_while_it_moves_the_log_stops_nobody() {
         let (stack, other) = (open(folder.path()), open(folder.path()));
         stack.push(NewFrame::new("Shop").id("shop")).unwrap();
         other.add_decision("shop", "First").unwrap();
-        // As such a process leaves it: the database is written, and nobody knows how much of the log is there.
+        // The database is in the state in which such a process leaves it: the database was written, and it is
+        // not known how much of the log it contains.
         if is_noted {
             fs::write(folder.path().join("stack.db-write"), "checkpoint\n").unwrap();
         }

@@ -1,4 +1,5 @@
-//! Drives runs in tests as a host does: records replies that the test defines, and handles their tool calls one by one.
+//! Drives runs in tests in the way a host does: it records replies that the test defines, and handles their
+//! tool calls one by one.
 
 use callstack_core::frame::{MemoryModel, Message, RunSettings, ToolCall};
 use callstack_core::memory::{NewRun, Next, Prompt, Reply};
@@ -37,7 +38,8 @@ impl Agent {
         newest[newest.find("<memory>").expect("every prompt ends with the memory")..].to_owned()
     }
 
-    /// Executes a step with these tool calls. Those that are not about agent memory are answered with their arguments.
+    /// Executes a step with these tool calls. Calls that do not concern agent memory are answered with their
+    /// arguments.
     pub fn step(&self, calls: &[(&str, Value)]) {
         self.reply("", calls);
         self.carry_out();

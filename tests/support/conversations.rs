@@ -1,27 +1,28 @@
-//! Conversations of an agent that works on frames, as each wire writes them, and what is to be left of them when they are
-//! folded.
+//! Conversations of an agent that works on frames, in the form of each wire, and the parts that must remain
+//! after folding.
 
 use callstack_core::fold::Wire;
 use serde_json::{Value, json};
 
 use crate::Random;
 
-/// A step of a conversation: what the person says, and what the model answers, with the outcomes of its calls.
+/// A step of a conversation: the words of the person, and the answer of the model with the outcomes
+/// of its calls.
 #[derive(Debug, Clone, Default)]
 pub struct Round {
-    /// What the person writes before the model's answer.
+    /// The text that the person writes before the model's answer.
     pub words: Option<String>,
-    /// What is in a picture beside the person's words.
+    /// The content of a picture beside the person's words.
     pub picture: Option<String>,
-    /// What the host adds to it.
+    /// The text that the host adds to the person's words.
     pub note: Option<String>,
-    /// What the host says by itself, in a message of the system.
+    /// The text that the host adds on its own, in a message of the system.
     pub system: Option<String>,
-    /// The summary for which the provider or the host drops all that came before.
+    /// The summary. The provider or the host drops everything that came before it.
     pub summary: Option<String>,
     pub reasoning: Option<String>,
     pub text: Option<String>,
-    /// What the model says in a block that nobody knows here.
+    /// The text of the model in a block of a kind that is not known here.
     pub unknown: Option<String>,
     pub calls: Vec<Called>,
 }
@@ -29,18 +30,18 @@ pub struct Round {
 /// A call, and its outcome.
 #[derive(Debug, Clone)]
 pub struct Called {
-    /// The name in the MCP server, or that of a tool of the host.
+    /// The name in the MCP server, or the name of a tool of the host.
     pub name: &'static str,
     pub arguments: Value,
     /// `None`: the conversation ends before the outcome.
     pub answer: Option<String>,
-    /// What is in a picture that the tool has returned.
+    /// The content of a picture that the tool has returned.
     pub picture: Option<String>,
     pub is_error: bool,
 }
 
 impl Round {
-    /// A call whose answer is this.
+    /// A call with this answer.
     pub fn call(name: &'static str, arguments: Value, answer: impl Into<String>) -> Self {
         Self { calls: vec![Called::new(name, arguments, answer)], ..Self::default() }
     }
@@ -81,7 +82,7 @@ pub fn push(frame: &str, title: &str) -> Round {
     )
 }
 
-/// Goes on with a frame.
+/// Resumes a frame.
 pub fn activate(frame: &str, title: &str) -> Round {
     Round::call(
         "activate",
@@ -92,7 +93,7 @@ pub fn activate(frame: &str, title: &str) -> Round {
     )
 }
 
-/// Ends a frame; the conversation is in the frame `place` then, such as `f1 (Shop)`, or in none.
+/// Ends a frame. After that, the conversation is in the frame `place`, such as `f1 (Shop)`, or in no frame.
 pub fn pop(frame: &str, title: &str, status: &str, results: &str, place: &str) -> Round {
     let last = if place.is_empty() { "You are in no frame.".to_owned() } else { format!("You are in {place}.") };
     Round::call(
@@ -102,19 +103,21 @@ pub fn pop(frame: &str, title: &str, status: &str, results: &str, place: &str) -
     )
 }
 
-/// A command of a shell, with what it prints.
+/// A command of a shell, with its output.
 pub fn shell(command: &str, output: &str) -> Round {
     Round::call("Bash", json!({ "command": command }), output)
 }
 
-/// The tools of the MCP server, which hosts give a prefix.
+/// The tools of the MCP server. Hosts add a prefix to their names.
 const SERVED: [&str; 7] = ["push", "pop", "activate", "invalidate", "record", "plan", "status"];
 
-/// A number as a program may write it: whoever reads and writes it again changes its bytes.
+/// A number in a form in which a program may write it. A program that reads the number and writes it again
+/// changes its bytes.
 const NUMBER: &str = "1.50E+2";
 const PLACEHOLDER: &str = "\"@number\"";
 
-/// Writes a request as hosts do: unknown keys, numbers in an unusual form, and escapes that are not necessary.
+/// Writes a request in the way hosts do: with unknown keys, numbers in an unusual form, and escapes that are
+/// not necessary.
 pub fn request(wire: Wire, rounds: &[Round]) -> String {
     let body = match wire {
         Wire::Anthropic => anthropic(rounds),
@@ -132,7 +135,7 @@ fn full_name(name: &str, prefix: &str) -> String {
     if SERVED.contains(&name) { format!("{prefix}{name}") } else { name.to_owned() }
 }
 
-/// Each call with its number in the conversation, by rounds.
+/// Each call with its number in the conversation, in rounds.
 fn numbered(rounds: &[Round]) -> Vec<(&Round, Vec<(String, &Called)>)> {
     let mut number = 0;
     let mut of_round = |round: &'_ Round| -> Vec<String> {
@@ -199,7 +202,8 @@ fn anthropic(rounds: &[Round]) -> Value {
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut()) {
         last["cache_control"] = json!({ "type": "ephemeral" });
     }
-    // Models of both kinds: those that are told how much to think, and those that bind each thought to what was before it.
+    // Models of both kinds: models that are told how much to think, and models that bind each thought to the
+    // text before it.
     let thinking = match rounds.first().is_some_and(|round| round.text.is_none()) {
         true => json!({ "type": "enabled", "budget_tokens": 1000 }),
         false => json!({ "type": "adaptive" }),
@@ -298,7 +302,7 @@ fn chat(rounds: &[Round]) -> Value {
     json!({ "model": "m", "temperature": "@number", "messages": messages })
 }
 
-/// Whether Gemini's calls have IDs: newer models write them.
+/// True if Gemini's calls have IDs: newer models write them.
 pub fn has_ids(rounds: &[Round]) -> bool {
     rounds.first().is_some_and(|round| round.reasoning.is_some())
 }
@@ -434,71 +438,74 @@ fn pi(rounds: &[Round]) -> Value {
 struct Work {
     title: String,
     status: &'static str,
-    /// Another frame was begun after it was blocked.
+    /// Another frame was begun after this frame was blocked.
     is_passed: bool,
-    /// The place where it went on after it was blocked.
+    /// The place where the frame was resumed after it was blocked.
     resumed: Option<Around>,
-    /// The place where it has ended.
+    /// The place where the frame has ended.
     ended: Around,
-    /// The place of its beginning.
+    /// The place where the frame has begun.
     around: Around,
-    /// The round in which it has begun.
+    /// The round in which the frame has begun.
     round: usize,
-    /// The round in which it has begun or gone on last.
+    /// The round in which the frame was begun or resumed last.
     entered: usize,
-    /// The number of words then.
+    /// The number of words at that time.
     since: usize,
 }
 
-/// The frames around a place, each with whether it has begun behind the last summary.
+/// The frames around a place. The flag of each frame says whether it has begun after the last summary.
 type Around = Vec<(usize, bool)>;
 
-/// A word that nobody else writes, and where in the conversation it was written.
+/// A word that occurs nowhere else, and the place in the conversation where it was written.
 #[derive(Debug, Clone)]
 struct Word {
     text: String,
     around: Around,
     kind: WordKind,
-    /// The round in which it was written.
+    /// The round in which the word was written.
     round: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordKind {
-    /// Goes when one of the frames around has ended.
+    /// The word is removed when one of the frames around it has ended.
     Plain,
-    /// What was thought before calls of which one can stay.
+    /// A thought before several calls. One of these calls can stay.
     Shared,
-    /// The first call of such a message, whose signature a provider checks.
+    /// The first call of such a message. A provider checks its signature.
     Signed,
-    /// Stays always.
+    /// The word always stays.
     Person,
-    /// What the host says by itself: it stays, but where a provider refuses it beside what is left.
+    /// Text that the host adds on its own. It stays, unless a provider refuses it beside the remaining
+    /// messages.
     System,
-    /// Goes like the others. Not each wire has these: pictures of tools, and blocks that nobody knows here.
+    /// The word is removed like the others, but not every wire has such words: pictures of tools, and blocks
+    /// of unknown kinds.
     Rare,
 }
 
-/// An agent at work: makes a random conversation, and knows what is to be left of it.
+/// An agent at work: it makes a random conversation, and knows which parts must remain.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub rounds: Vec<Round>,
     frames: Vec<Work>,
     /// The frames in which the conversation is, the outermost one first.
     path: Vec<usize>,
-    /// Those of them that have begun before the last summary: nobody knows any more where.
+    /// The frames of `path` that have begun before the last summary. The conversation no longer shows where
+    /// they began.
     hidden: Vec<usize>,
-    /// The person's words begin tasks, each a frame that no call has begun.
+    /// The person's words begin tasks. Each task is a frame that no call has begun.
     has_tasks: bool,
-    /// The host compacts it.
+    /// The host compacts the conversation.
     has_summaries: bool,
-    /// The round that is being made has the person's words.
+    /// The round that is being made contains words of the person.
     has_words: bool,
-    /// The frames that began so.
+    /// The frames that began with words of the person.
     tasks: Vec<usize>,
     words: Vec<Word>,
-    /// The rounds with a call that goes although the conversation stays in a frame within the one that it has ended: what was said
-    /// beside such calls can go with them.
+    /// The rounds with a call that is removed although the conversation stays in a frame inside the frame
+    /// that the call has ended. The text beside such calls can be removed with them.
     ended_outside: Vec<usize>,
     /// The results of each frame, and the frames around its beginning.
     results: Vec<(usize, String)>,
@@ -562,7 +569,7 @@ impl Job {
         let thinks = random.once_in(3);
         let count = if random.once_in(3) { 2 + random.below(3) } else { 1 };
         let names: Vec<usize> = (0..count).map(|_| random.below(12)).collect();
-        // Those of which a part can stay: a call of the stack and another call.
+        // Messages that can stay in part have a call of the stack and another call.
         let is_mixed = names.iter().any(|name| *name < 7);
         if thinks {
             round.reasoning = Some(self.word(if is_mixed { WordKind::Shared } else { WordKind::Plain }));
@@ -600,7 +607,7 @@ impl Job {
         (self.frames[frame].entered, self.frames[frame].since) = (self.rounds.len(), self.words.len());
         match self.path.iter().position(|other| *other == frame) {
             Some(place) => {
-                // The last one has a beginning again.
+                // The beginning of the innermost frame is known again.
                 if place + 1 == self.path.len() {
                     self.hidden.retain(|other| *other != frame);
                 }
@@ -642,7 +649,7 @@ impl Job {
         self.frames[frame].status = status;
         self.frames[frame].ended = self.around().into_iter().filter(|(other, _)| *other != frame).collect();
         if stays_inside {
-            // The call goes with the frame that it has ended.
+            // The call is removed together with the frame that it has ended.
             self.frames[frame].ended = self.around().into_iter().take_while(|(other, _)| *other != frame).collect();
         }
         if let Some(place) = self.path.iter().position(|other| *other == frame) {
@@ -656,7 +663,8 @@ impl Job {
         results
     }
 
-    /// A frame of the path has ended, and the conversation stays in the one within it: that is beside it from its beginning on.
+    /// A frame of the path has ended, and the conversation stays in the frame inside it. From its beginning
+    /// on, the inner frame now counts as beside the ended frame.
     fn take_out(&mut self, place: usize) {
         let (outer, inner) = (self.path.remove(place), self.path[place]);
         let since = self.frames[inner].since;
@@ -675,7 +683,8 @@ impl Job {
         work.resumed.as_mut().unwrap_or(&mut work.around).retain(|(frame, _)| *frame != outer);
     }
 
-    /// What the person has written in a frame that has ended begins a task, if the conversation is in no frame then.
+    /// If the person has written words in a frame that has ended, and the conversation is then in no frame,
+    /// these words begin a task.
     fn begin_task_of_words(&mut self, ended: usize) {
         let since = self.frames[ended].entered + 1;
         let written = self.rounds.len() > since && self.rounds[since..].iter().any(|round| round.words.is_some());
@@ -689,7 +698,7 @@ impl Job {
     }
 
     fn begin_task(&mut self) {
-        // Nobody knows yet that it is one, so it passes no blocked frame.
+        // The conversation does not show yet that this is a task, so it passes no blocked frame.
         let task = self.add();
         self.path.push(task);
         self.tasks.push(task);
@@ -706,7 +715,7 @@ impl Job {
                 Called::new("push", json!({ "title": self.frames[frame].title }), answer)
             }
             (2 | 3, Some(_)) => {
-                // Mostly its own frame, else one around it.
+                // In most cases the frame of the conversation, otherwise a frame around it.
                 let place = if random.once_in(5) { random.below(self.path.len()) } else { self.path.len() - 1 };
                 let frame = self.path[place];
                 let is_task = self.tasks.contains(&frame);
@@ -753,12 +762,12 @@ impl Job {
         }
     }
 
-    /// Whether a place is not seen any more. `has_summaries`: where the conversation shows them.
+    /// True if a place is no longer visible. `has_summaries`: the conversation shows summaries.
     fn is_folded(&self, around: &Around, has_summaries: bool) -> bool {
         self.is_folded_beside(around, has_summaries, &mut Vec::new())
     }
 
-    /// Two frames can hide each other's ends: those that were asked about before do not count.
+    /// Two frames can hide the ends of each other. Frames that were asked about before do not count.
     fn is_folded_beside(&self, around: &Around, has_summaries: bool, asked: &mut Vec<usize>) -> bool {
         around.iter().filter(|(_, is_whole)| *is_whole || !has_summaries).any(|(frame, _)| {
             if asked.contains(frame) {
@@ -768,7 +777,7 @@ impl Job {
             let work = &self.frames[*frame];
             let mut is_folded = |around: &Around| self.is_folded_beside(around, has_summaries, asked);
             match work.status {
-                // Where nobody sees any more that it has gone on, it is blocked.
+                // If it is no longer visible that the frame was resumed, the frame counts as blocked.
                 "in_progress" => work.resumed.as_ref().is_some_and(is_folded),
                 "blocked" => work.is_passed || is_folded(&work.ended),
                 _ => true,
@@ -776,8 +785,8 @@ impl Job {
         })
     }
 
-    /// What stands at the beginning of the first frame that is seen otherwise than in the beginning of this conversation: the ID of
-    /// the first call of the round, or for a task the person's words.
+    /// The text at the beginning of the first frame that looks different from the beginning of this
+    /// conversation. It is the ID of the first call of the round, or, for a task, the person's words.
     pub fn first_change(&self, earlier: &Self, wire: Wire) -> Option<String> {
         let is_seen_otherwise = |frame: &usize| {
             let is_new = *frame >= earlier.frames.len();
@@ -798,12 +807,12 @@ impl Job {
         Some(format!("\"call_{calls}\""))
     }
 
-    /// Whether the stretch is gone that a frame has begun.
+    /// True if the stretch that a frame has begun was removed.
     fn has_gone(&self, frame: usize, wire: Wire) -> bool {
         self.is_folded(&vec![(frame, true)], has_summaries(wire))
     }
 
-    /// True if a blocked frame has gone on.
+    /// True if a blocked frame was resumed.
     pub fn has_gone_on(&self) -> bool {
         self.frames.iter().any(|frame| frame.resumed.is_some())
     }
@@ -815,9 +824,9 @@ impl Job {
     /// Says what is wrong with a folded request of this conversation.
     ///
     /// # Panics
-    /// If something is left that must go, or gone that must stay.
+    /// If something is left that must be removed, or something was removed that must stay.
     pub fn check(&self, wire: Wire, folded: &str) {
-        // The words have an escape, and some wires have JSON within JSON.
+        // The words have an escape, and some wires contain JSON inside JSON.
         let has = |text: &str| folded.contains(text.trim_end_matches('é'));
         let thinking = self.thinking_of_turns();
         for word in &self.words {
@@ -834,10 +843,10 @@ impl Job {
                 || wire == Wire::Opencode && self.is_beside_words(word);
             let is_left = has_word(folded, &word.text);
             assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
-            // Thoughts can be bound to what is gone.
+            // Thoughts can be bound to text that was removed.
             let is_thought = wire == Wire::Anthropic && self.rounds[word.round].reasoning.as_ref() == Some(&word.text);
             let is_summary = self.rounds[word.round].summary.as_ref() == Some(&word.text) && !has_summaries(wire);
-            // A provider can refuse it beside what is left.
+            // A provider can refuse the text beside the remaining messages.
             let is_refused = wire == Wire::Anthropic && word.kind == WordKind::System;
             let is_beside = word.kind != WordKind::Person && self.ended_outside.contains(&word.round);
             let may_go = is_thought || is_beside || is_summary || is_refused || self.is_note_of_pi(wire, &word.text);
@@ -853,13 +862,14 @@ impl Job {
         }
     }
 
-    /// In OpenCode's messages, what the host adds to the person's words is what these name.
+    /// In OpenCode's messages, a word that the host adds to the person's words.
     fn is_beside_words(&self, word: &Word) -> bool {
         let round = &self.rounds[word.round];
         round.words.is_some() && round.note.as_ref() == Some(&word.text)
     }
 
-    /// The first round with thinking behind each of the person's words: a turn that begins with thinking must do so still.
+    /// The first round with thinking after each text of the person. A turn that begins with thinking must
+    /// still begin with thinking.
     fn thinking_of_turns(&self) -> Vec<usize> {
         let mut is_open = false;
         let mut found = Vec::new();
@@ -879,12 +889,12 @@ impl Job {
     }
 }
 
-/// Whether the conversations of a wire can have a summary in place of what came before.
+/// True if the conversations of a wire can have a summary in place of the earlier messages.
 fn has_summaries(wire: Wire) -> bool {
     !matches!(wire, Wire::Chat | Wire::Gemini)
 }
 
-/// Whether a wire can write what a word stands in.
+/// True if a wire can write the part in which a word is.
 fn has_kind(wire: Wire, kind: WordKind) -> bool {
     match kind {
         WordKind::System => matches!(wire, Wire::Anthropic | Wire::Responses | Wire::Chat),
@@ -893,7 +903,7 @@ fn has_kind(wire: Wire, kind: WordKind) -> bool {
     }
 }
 
-/// True if a text has this word, and not only a longer one.
+/// True if a text has this word, and not only a longer word that contains it.
 fn has_word(text: &str, word: &str) -> bool {
     let word = word.trim_end_matches('é');
     text.match_indices(word)

@@ -19,9 +19,9 @@ pub trait Place {
     fn store(&self) -> Box<dyn Store>;
     /// Opens the stack of the place with a store.
     fn stack(&self, store: Faulty) -> Stack;
-    /// True if the store keeps the logs, so that a commit and its lines are kept together.
+    /// True if the store keeps the logs. Then a commit and its log lines are kept together.
     fn commits_logs(&self) -> bool;
-    /// The log of the frame of the story, read beside the stack.
+    /// The log of the frame of the story. It is read without the stack.
     fn log(&self) -> String;
     /// Checks that the stack is sound after it was closed.
     fn check(&self, context: &str);
@@ -29,7 +29,7 @@ pub trait Place {
 
 /// When a [`Faulty`] store fails.
 pub struct Plan {
-    /// Number of successful calls before the one that fails. `NEVER`: no call fails.
+    /// Number of successful calls before the call that fails. `NEVER`: no call fails.
     calls_left: AtomicUsize,
     after: bool,
 }
@@ -42,7 +42,7 @@ impl Plan {
         Arc::new(Self { calls_left: AtomicUsize::new(NEVER), after })
     }
 
-    /// Lets the call after this number of further ones fail.
+    /// Lets a call fail after this number of further calls.
     pub fn fail_at(&self, call: usize) {
         self.calls_left.store(call, Ordering::Relaxed);
     }
@@ -89,7 +89,7 @@ impl Hooks for Failing {
     }
 }
 
-/// A sequence of commands that changes everything: the tree, the mirror, logs and IDs.
+/// A sequence of commands that changes all parts: the tree, the mirror, logs and IDs.
 const STORY: &[fn(&Stack) -> Result<()>] = &[
     |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
     |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
@@ -107,7 +107,7 @@ fn is_append(step: usize) -> bool {
     [2, 5].contains(&step)
 }
 
-/// The history of a stack, read by a store of its own.
+/// The history of a stack. A separate store reads it.
 fn history(place: &dyn Place) -> Vec<Event> {
     let mut events = Vec::new();
     let read = place.store().read(&EventQuery::default(), Duration::from_secs(10), &mut |event| {
@@ -118,8 +118,8 @@ fn history(place: &dyn Place) -> Vec<Event> {
     events
 }
 
-/// Lets each call of the store fail once while a story is carried out. Nothing is changed by a command that fails. `make` makes an
-/// empty place.
+/// Lets each call of the store fail once while the story is performed. A command that fails changes nothing.
+/// `make` makes an empty place.
 pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn Place>) {
     let mut strikes = Vec::new();
     for after in [false, true] {
@@ -143,7 +143,7 @@ pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn
                     "{context}: the log is as before, or has the line that was kept"
                 );
                 if was_kept {
-                    // The commit was kept, but the call has failed. The next refresh shows it.
+                    // The commit was kept, although the call has failed. The next refresh shows the commit.
                     let has_events = history(place).len() > before.2.len();
                     assert!(has_events || has_line, "{context}");
                     assert!(!has_events || stack.refresh().unwrap(), "{context}");
@@ -212,7 +212,7 @@ fn advance(stack: &Stack) -> Result<bool> {
     Ok(false)
 }
 
-/// Lets each call of the store fail once while a run works. It goes on, and its logs lack nothing.
+/// Lets each call of the store fail once while a run works. The run continues, and its logs are complete.
 pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Place>) {
     let mut strikes = 0;
     for after in [false, true] {
@@ -261,7 +261,7 @@ pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Pl
     assert!(strikes > 40, "only {strikes} failures");
 }
 
-/// What a host reports, as the history has it: each event leads to several commands.
+/// The events that a host reports. In the history, each event leads to several commands.
 fn told() -> Vec<HostEvent> {
     let message = |id: &str, role: &str, text: &str| {
         json!({"kind": "message", "sessionID": "ses_1", "messageID": id, "role": role, "text": text,
@@ -294,8 +294,8 @@ fn told() -> Vec<HostEvent> {
     events.map(|event| serde_json::from_value(event).unwrap()).collect()
 }
 
-/// Lets each call of the store fail once while a host reports. Of each event, the store has all changes or none, and the next event makes
-/// up for those that were not kept.
+/// Lets each call of the store fail once while a host reports events. For each event, the store has all
+/// changes or none. The next event makes the changes that were not kept.
 pub fn an_event_is_kept_whole_or_not_at_all(make: &dyn Fn() -> Box<dyn Place>) {
     let whole: Vec<usize> = {
         let place = &*make();
@@ -332,7 +332,7 @@ pub fn an_event_is_kept_whole_or_not_at_all(make: &dyn Fn() -> Box<dyn Place>) {
             }
             let lines = stack.log("ses_1").read(&LogQuery::default()).unwrap().lines;
             let said = lines.iter().filter(|line| line.entry["text"] == "Build a shop").count();
-            // Of a commit of lines alone, a store with logs does not tell whether it was kept.
+            // If a commit contains only log lines, a store with logs does not say whether it was kept.
             let is_doubled = after && place.commits_logs() && said == 2;
             assert!(said == 1 || is_doubled, "call {call}, after: {after}: the log has the message {said} times");
             drop(stack);

@@ -1,4 +1,4 @@
-//! Folders in which anything is in place of a stack's files, and the work of a host with them.
+//! Folders in which other things are in place of a stack's files, and the work of a host with these folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,8 @@ pub const NAMES: &[&str] = &[
 pub const STATE: &str = r#"{"version": 1, "frames": {"ses_old": {"sessionID": "ses_old", "status": "in_progress", "title": "Old",
     "successCriteria": "", "artifacts": [], "decisions": [], "createdAt": 1, "updatedAt": 1}}, "rootFrameIDs": []}"#;
 
-/// Works with a stack as a host does, whatever fails: opens it, writes everything it can, and closes it.
+/// Works with a stack in the way a host does, no matter what fails: opens it, writes everything that it can
+/// write, and closes it.
 pub fn work(folder: &Path) {
     for _ in 0..2 {
         let Ok(stack) = Stack::open(folder, StackOptions::default().busy_timeout(100)) else { continue };
@@ -59,8 +60,8 @@ pub fn work(folder: &Path) {
     }
 }
 
-/// Every file and link below a folder, with its length and a hash of its content, or its target. The shared memory of a
-/// database is left out: readers write to it.
+/// Every file and link below a folder. A file has its length and a hash of its content, and a link has its
+/// target. The shared memory of a database is left out, because readers write to it.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -83,8 +84,8 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// Makes a random folder, works with it, and checks that nothing outside of it has changed. Whatever is acknowledged by
-/// the last stack that opens is there when it is opened again.
+/// Makes a random folder, works with it, and checks that nothing outside of it has changed. Everything that
+/// the last open stack acknowledges is there when the folder is opened again.
 #[cfg(unix)]
 pub fn check(random: &mut Random) {
     let place = tempdir().unwrap();
@@ -95,7 +96,7 @@ pub fn check(random: &mut Random) {
     let folder = place.path().join("stack");
     fs::create_dir(&folder).unwrap();
     if random.once_in(2) {
-        // A stack that was in use, with or without its end.
+        // A stack that was in use, and was closed or not.
         let stack = Stack::open(&folder, StackOptions::default()).unwrap();
         for number in 0..random.below(40) {
             stack.push(NewFrame::new("Before").id(format!("before_{number}")).root()).unwrap();
@@ -141,16 +142,17 @@ fn put_something(random: &mut Random, folder: &Path, outside: &Path) {
     let path = folder.join(name);
     let Some(parent) = path.parent() else { return };
     if fs::create_dir_all(parent).is_err() {
-        // Something else is at the place of the subfolder.
+        // Another file or link has the place of the subfolder.
         return;
     }
     let way = random.below(8);
     if way >= 2 {
-        // A link is removed itself.
+        // If the path is a link, the link itself is removed.
         let _ = if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
-    // Each may fail, for example because the parent is a link: then the folder stays as it is.
+    // Each of these calls may fail, for example because the parent is a link. Then the folder does
+    // not change.
     let _ = match way {
         0 | 1 if is_file => damage(random, &path),
         2 => std::os::unix::fs::symlink(

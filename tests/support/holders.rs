@@ -1,5 +1,5 @@
-//! A machine that dies with a frame of each kind of holder, and another machine that goes on. The stack can be in any store: the caller
-//! says how a process opens it.
+//! A machine that dies while it has a frame for each kind of holder, and another machine that resumes the
+//! work. The stack can be in any store: the caller says how a process opens it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -18,15 +18,16 @@ use serde_json::json;
 const LEASE: u64 = 600;
 /// The variable of the environment that makes a process the machine that dies.
 const ROLE: &str = "HOLDER_TEST_ROLE";
-/// What it prints when it holds all of its frames.
+/// The line that this machine prints when it holds all of its frames.
 const READY: &str = "all are held";
 
 fn conversation(name: &str) -> Actor {
     Actor::new(HolderKind::Conversation, name)
 }
 
-/// The work of the machine that dies: it holds a frame as a host, a worker, a conversation and a person, and renews the leases of the
-/// former two until it is killed. Without a role in its environment, as in an ordinary test run, it does nothing.
+/// The work of the machine that dies. It holds one frame each as a host, a worker, a conversation and a
+/// person. It renews the leases of the host and the worker until it is killed. Without a role in its
+/// environment, as in an ordinary test run, it does nothing.
 pub fn hold(open: impl Fn(StackOptions) -> Stack) {
     if std::env::var_os(ROLE).is_none() {
         return;
@@ -50,8 +51,9 @@ pub fn hold(open: impl Fn(StackOptions) -> Stack) {
     }
 }
 
-/// Starts the other machine in an empty stack, kills it, and goes on with all that it held. `start` starts a process with these variables
-/// in its environment, whose standard output is a pipe and that calls [`hold`].
+/// Starts the other machine in an empty stack, kills it, and resumes all frames that it held. `start` starts
+/// a process with these variables in its environment. The standard output of the process is a pipe, and the
+/// process calls [`hold`].
 pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     stack.push(NewFrame::new("Root").id("ses_root").root()).unwrap();
     let kinds = ["Host", "Worker", "Conversation", "Person"];
@@ -62,7 +64,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     let said = BufReader::new(machine.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(said.into_iter().any(|line| line.contains(READY)), "it holds its frames");
 
-    // As long as it lives, its frames are its own.
+    // As long as the machine lives, its frames are its own.
     thread::sleep(Duration::from_millis(2 * LEASE));
     assert_eq!(stack.note_interruptions(), [], "the leases are renewed");
     assert_eq!(stack.interrupted(), []);

@@ -1,4 +1,5 @@
-//! A host that acts at random, and the checks that must always hold. A property test and a fuzz target share it.
+//! A host that acts at random, and checks that must always pass. A property test and a fuzz target
+//! share them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const OFTEN: [&str; 12] = [
 ];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
-/// Maximum number of effects while the run is brought to an end.
+/// Maximum number of rounds in which the run is brought to an end.
 const ENDING: usize = 2_000;
 
 struct Host {
@@ -167,7 +168,7 @@ impl Host {
             arguments["level"] = ["manual", "suggest", "auto"][random.below(3)].into();
         }
         let session = self.session(random);
-        // A poll gives the calls of this host more time, so the tool call does not.
+        // A poll extends the leases of the calls of this host, so the tool call does not need to do that.
         let effects = self.stack.host().poll();
         self.take(effects);
         let revision = self.stack.read(Tree::revision).unwrap();
@@ -194,7 +195,8 @@ impl Host {
                         json!({"id": random.pick(&["w", "s", "x"]), "role": "assistant", "text": "The lexer works"});
                     self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message}));
                 } else {
-                    // Somebody answers who is no session of this host. Only a blocked frame can be answered.
+                    // The answer comes from outside of the sessions of this host. Only a blocked frame can be
+                    // answered.
                     let _ = self.stack.answer(format!("f{}", 1 + random.below(12)), "20 %");
                 }
             }
@@ -234,7 +236,8 @@ impl Host {
         }
     }
 
-    /// Reports that a tool that worked in another session has returned, in any order and more than once.
+    /// Reports that a tool has returned which worked in another session. The reports come in any order and
+    /// more than once.
     fn return_from_tool(&mut self, session: &str, random: &mut Random) {
         let (child, call) = (self.session(random), random.once_in(3).then(|| format!("c{}", random.below(9))));
         self.tell(json!({"kind": "toolExecuted", "sessionID": session, "toolCallID": call, "tool": "task",

@@ -262,7 +262,7 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
     StackState { frames, revision: 1, ..StackState::default() }
 }
 
-/// Makes some frames the next attempts of failed siblings, in chains, with questions. A few of the links are not valid.
+/// Makes some frames retries of failed siblings, in chains, with questions. A few of the links are not valid.
 fn add_attempts(random: &mut Random, frames: &mut [Frame]) {
     if random.once_in(2) {
         return;

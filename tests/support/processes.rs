@@ -17,16 +17,16 @@ use serde_json::json;
 
 use crate::setting;
 
-/// A place for stacks, and what its tests have in particular.
+/// A place for stacks, and the particular functions of its tests.
 #[derive(Clone, Copy)]
 pub struct Suite {
     /// Opens the stack of a place: a folder, or a URL.
     pub open: fn(&str, StackOptions) -> Stack,
     /// The name of the test that calls [`Suite::work`].
     pub worker: &'static str,
-    /// Checks what killed processes have left in the place, before the stack is opened again.
+    /// Checks the files that killed processes have left in the place, before the stack is opened again.
     pub check_left: fn(&str),
-    /// Checks what is in the place beside the stack itself.
+    /// Checks the files in the place other than the stack itself.
     pub check_place: fn(&str, &Stack, &StackState),
 }
 
@@ -54,11 +54,12 @@ impl Suite {
         let stack = self.stack(&std::env::var("STACK_TEST_PLACE").unwrap());
         match role.as_str() {
             "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
-            // Opens the stack, which imports its files or brings its database up to date.
+            // Opens the stack. That imports its files or updates its database.
             "import" => {}
             // Runs until it is killed.
             "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
-            // Says what it begins, so that a kill within it can be told from one before it.
+            // Prints a line before each action, so that a kill during an action can be distinguished from a
+            // kill before it.
             "snapshot" => loop {
                 println!("begin");
                 stack.compact_history(0).unwrap();
@@ -76,8 +77,8 @@ impl Suite {
         }
     }
 
-    /// Checks that every acknowledged command is there exactly once, and that no command is there partially. Returns the
-    /// state. `is_compacted`: the events of finished trees can be missing.
+    /// Checks that every acknowledged command is there exactly once, and that no command is there in part.
+    /// Returns the state. `is_compacted`: the events of finished trees can be missing.
     pub fn check(&self, place: &str, acknowledged: &[String], is_compacted: bool) -> StackState {
         let stack = self.stack(place);
         stack.flush().unwrap();
@@ -152,7 +153,8 @@ impl Suite {
         println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
     }
 
-    /// Starts workers with these roles and kills them, again and again. What they have acknowledged must be there each time.
+    /// Starts workers with these roles and kills them, again and again. Each time, everything that they have
+    /// acknowledged must be there.
     pub fn kill_at_any_moment(&self, place: &str, roles: &[&str]) {
         self.make_shared_frames(place);
         let kills = setting("STACK_TEST_KILLS", 25);
@@ -161,7 +163,7 @@ impl Suite {
         let (mut all, mut compacted, mut hits) = (Vec::new(), 0, 0);
         let mut pauses = Pauses(88_172_645_463_325_252);
         for round in 0..kills {
-            // Several of them, so that the remaining ones continue after the killed one.
+            // Several workers, so that the remaining workers continue after one was killed.
             let named = roles.iter().enumerate().map(|(number, role)| (role, format!("k{round}x{number}")));
             let mut workers: Vec<Child> = named.map(|(role, name)| self.start(role, &name, place)).collect();
             let outputs = workers.iter_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
@@ -205,14 +207,15 @@ impl Suite {
 /// IDs of the frames that all workers change.
 const SHARED: [&str; 3] = ["shared_0", "shared_1", "shared_2"];
 
-/// Executes one command and prints a line when it is acknowledged. The line describes what the check must find: `kind
-/// frame value`.
+/// Executes one command and prints a line when it is acknowledged. The line describes the data that the check
+/// must find: `kind frame value`.
 fn step(stack: &Stack, name: &str, number: usize) {
     let shared = SHARED[number % SHARED.len()];
     let own = |number: usize| format!("{name}_{number}");
     let done = match number % 8 {
         0 => {
-            // Every second one is a tree of its own, which leaves the memory when it is finished.
+            // Every second frame is the root of a tree of its own, which leaves the memory when it is
+            // finished.
             let frame = NewFrame::new("Work").id(own(number)).caller(name);
             stack.push(if number.is_multiple_of(16) { frame.root() } else { frame.below(shared) }).unwrap();
             format!("frame {} in_progress", own(number))

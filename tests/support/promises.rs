@@ -1,4 +1,5 @@
-//! The promises that hold for every context, for all trees, texts and settings. Tests and fuzz targets share them.
+//! The promises that every context must keep, for all trees, texts and settings. Tests and fuzz
+//! targets share them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +33,8 @@ pub fn settings(random: &mut Random) -> Settings {
     settings
 }
 
-/// Random names of tools: the default ones, with a prefix, none, or some that XML has to escape.
+/// Random names of tools: the default names, names with a prefix, no names, or names with characters that XML
+/// has to escape.
 fn tools(random: &mut Random) -> ToolNames {
     match random.below(5) {
         0 => ToolNames::with_prefix("mcp__callstack__"),
@@ -119,7 +121,7 @@ fn check_dependencies(stack: &Stack, frame: Handle, context: &Context) {
     }
 }
 
-/// No frame is considered twice, and each stands in a section that fits its place in the tree.
+/// No frame is considered twice, and each frame is in a section that fits its place in the tree.
 fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
     stack
         .read(|tree| {
@@ -135,7 +137,7 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
                 let fits = match section {
                     Section::CurrentFrame => *handle == frame,
                     Section::Ancestors => ancestors.contains(handle),
-                    // Roots are no siblings of each other.
+                    // Roots do not count as siblings of each other.
                     Section::Dependencies => depends(frame) && (above != parent || parent.is_none()),
                     Section::InheritedDependencies => ancestors.iter().any(|ancestor| depends(*ancestor)),
                     Section::AncestorSiblings => {
@@ -157,7 +159,8 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
         .unwrap();
 }
 
-/// Promise 8: every visible chunk is shown verbatim, or as a line of the index with a note; the others are counted.
+/// Promise 8: every visible chunk is shown verbatim, or as a line of the index with a note. The other chunks
+/// are counted.
 fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) {
     let document = roxmltree::Document::parse(&context.stable).unwrap();
     let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
@@ -233,13 +236,13 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
     }
 }
 
-/// The number of attempts before the eight that a context can show.
+/// The number of attempts that are older than the eight attempts that a context can show.
 fn older_attempts(stack: &Stack, frame: Handle) -> usize {
     stack.read(|tree| tree.earlier_attempts(frame).count().saturating_sub(8)).unwrap()
 }
 
-/// The number of finished children that the settings ask for and that the context does not show. Checks that the shown
-/// ones were asked for.
+/// The number of finished children that the settings ask for and that the context does not show. Checks that
+/// the settings ask for the children that are shown.
 fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) -> usize {
     let shown: HashSet<Handle> = context
         .report
@@ -266,7 +269,8 @@ fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context:
     wanted.len() - shown.len()
 }
 
-/// The number of finished siblings of these frames that the context shows nowhere, dependencies excepted.
+/// The number of finished siblings of these frames that the context does not show at any place. Dependencies
+/// are not counted.
 fn hidden_beside(stack: &Stack, frames: &[Handle], context: &Context) -> usize {
     let elsewhere = |handle: Handle| {
         context.report.entries.iter().any(|entry| {
@@ -283,7 +287,7 @@ fn hidden_beside(stack: &Stack, frames: &[Handle], context: &Context) -> usize {
         .unwrap()
 }
 
-/// True if a frame is finished and was not begun anew.
+/// True if a frame is finished and was not retried.
 fn counts(tree: &Tree, handle: Handle) -> bool {
     tree.node(handle).status().is_finished() && tree.node(handle).retried_as().is_none()
 }

@@ -23,7 +23,8 @@ const WORDS: [&str; 14] = [
     "x1",
 ];
 
-/// Changes a stack at random and searches after each change, each time with another one of the stacks, which have all the same frames.
+/// Changes a stack at random and searches after each change. Each search uses another one of the stacks,
+/// which all have the same frames.
 ///
 /// # Panics
 /// If a search does not find exactly the frames that have the words.
@@ -39,7 +40,8 @@ pub fn follow(stacks: &[Stack], steps: usize, seed: u64) {
     }
 }
 
-/// Searches for words of these and of others, and compares what is found with a look at everything.
+/// Searches for words of the tests and for other words. Compares the frames that are found with a look at all
+/// frames and logs.
 ///
 /// # Panics
 /// As [`follow`].

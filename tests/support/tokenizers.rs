@@ -25,10 +25,11 @@ pub fn vocabularies() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// How many times as many tokens as the estimate says any text may have, in o200k and in cl100k.
+/// The factor by which the tokens of any text may exceed the estimate, in o200k and in cl100k.
 pub const EXCESS: f64 = 1.5;
 
-/// How many times as many tokens as the counter says the text has, in the vocabulary that cuts it into more.
+/// The number of tokens of a text divided by the number that the counter says, in the vocabulary that cuts
+/// the text into more tokens.
 pub fn excess(counter: &dyn TokenCounter, text: &str) -> f64 {
     o200k(text).max(cl100k(text)) as f64 / counter.count(text).max(1) as f64
 }
@@ -36,8 +37,8 @@ pub fn excess(counter: &dyn TokenCounter, text: &str) -> f64 {
 /// A word of the list of the estimate, with its flags.
 pub type ListedWord = (String, u8);
 
-/// The words of the list of the estimate. A digit stands for the letters that a word shares with the one before, and the
-/// character behind it, from `0` on, for flags.
+/// The words of the list of the estimate. In the list, a digit stands for the letters that a word shares with
+/// the word before it. The character after the word, from `0` on, stands for flags.
 pub static WORDS: LazyLock<Vec<ListedWord>> = LazyLock::new(|| {
     let mut words: Vec<ListedWord> = Vec::new();
     let list = include_str!("../../src/context/approx/words.txt");
@@ -52,14 +53,14 @@ pub static WORDS: LazyLock<Vec<ListedWord>> = LazyLock::new(|| {
     words
 });
 
-/// The sequences of signs of the estimate, and those of them after a space.
+/// The sequences of signs of the estimate, and the sequences that come after a space.
 pub static SEQUENCES: LazyLock<[Vec<String>; 2]> = LazyLock::new(|| {
     let list = include_str!("../../src/context/approx/signs.txt");
     let (plain, spaced) = list.split_once("\n\n").expect("the list has two parts");
     [plain, spaced].map(|part| part.split_whitespace().map(|sequence| sequence.replace('¶', "\n")).collect())
 });
 
-/// The joints of the estimate: the bytes before and behind each of them.
+/// The joints of the estimate: the bytes before and after each joint.
 pub static JOINTS: LazyLock<Vec<[Vec<u8>; 2]>> = LazyLock::new(|| {
     let bytes = |digits: &str| -> Vec<u8> {
         (0..digits.len() / 2).map(|place| u8::from_str_radix(&digits[2 * place..][..2], 16).unwrap()).collect()
@@ -125,7 +126,7 @@ fn mark(random: &mut Random) -> char {
     between(random, first, last)
 }
 
-/// For each of the [`JOINTS`], all characters that fit before it, and all that fit behind it.
+/// For each of the [`JOINTS`], all characters that fit before it, and all characters that fit after it.
 pub static AT_JOINTS: LazyLock<Vec<[Vec<char>; 2]>> =
     LazyLock::new(|| JOINTS.iter().map(|[left, right]| [ending_with(left), beginning_with(right)]).collect());
 
@@ -262,8 +263,9 @@ pub fn everyday(random: &mut Random, kind: usize) -> String {
     }
 }
 
-/// Searches a text with the most excess: changes a random text in `steps` steps, and keeps each change that does not
-/// lower the excess. Pieces are of this alphabet, and some are spaces. Returns the text.
+/// Searches for a text with the largest excess. Changes a random text in `steps` steps, and keeps
+/// each change that does not lower the excess. The pieces are of this alphabet, and some pieces are
+/// spaces. Returns the text.
 pub fn worst(random: &mut Random, counter: &dyn TokenCounter, alphabet: usize, steps: usize) -> String {
     let new = |random: &mut Random| if random.once_in(5) { " ".to_owned() } else { piece(random, alphabet) };
     // Repeated, so that the end of the text and the rounding of the count do not matter.
@@ -287,8 +289,9 @@ pub fn worst(random: &mut Random, counter: &dyn TokenCounter, alphabet: usize, s
     pieces.concat().repeat(8)
 }
 
-/// Searches the text with the most excess with about this number of evaluations: a third of characters with marks, a third
-/// of repeated short patterns, and a third of changes that [`worst`] tries. Returns each kind with its worst text.
+/// Searches for the text with the largest excess, with about this number of evaluations: a third for
+/// characters with marks, a third for repeated short patterns, and a third for changes that [`worst`] tries.
+/// Returns each kind with its worst text.
 pub fn search(random: &mut Random, counter: &dyn TokenCounter, evaluations: usize) -> [(&'static str, String); 3] {
     const STEPS: usize = 200;
     let third = evaluations / 3;

@@ -1,6 +1,6 @@
-//! Workers in many processes that share the frames of one stack, some of which are killed, or have a wrong clock. Every frame
-//! is done once, and what a worker sends that was given up is refused. The stack can be in any store: the caller says how a
-//! process opens it.
+//! Workers in many processes that share the frames of one stack. Some of the workers are killed, or have a
+//! wrong clock. Every frame is done once. If a worker has lost its frame because it was taken for ended, its
+//! results are refused. The stack can be in any store: the caller says how a process opens it.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -36,7 +36,7 @@ enum Role {
     FarAhead,
 }
 
-/// Late ones are started first, so that each of them gets a frame.
+/// Late workers are started first, so that each of them gets a frame.
 const ROLES: [(Role, usize); 5] =
     [(Role::Late, 4), (Role::Stopped, 3), (Role::Ahead, 3), (Role::FarAhead, 2), (Role::Right, 20)];
 
@@ -84,7 +84,7 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
     }
 }
 
-/// What a worker records: all of it carries its generation.
+/// The data that a worker records. All of it contains the generation of the worker's hold.
 fn finish(stack: &Stack, held: &Hold) -> Result<(), Error> {
     let stack = stack.as_actor(held);
     let said = format!("generation {}", held.generation);
@@ -122,7 +122,7 @@ fn plan(stack: &Stack, random: &mut Random) -> Vec<Handle> {
             let id = format!("leaf_{number}_{child}");
             let mut frame = NewFrame::new(&id).id(&id);
             for _ in 0..random.below(3) {
-                // In the group, or in one of those before it.
+                // A frame of the same group, or of a group before it.
                 let earliest = if random.once_in(4) { first.saturating_sub(49) } else { first };
                 if let Some(other) = leaves.get(earliest + random.below(leaves.len() - earliest)) {
                     frame = frame.depends_on(format!("id:{other}"));
@@ -136,8 +136,9 @@ fn plan(stack: &Stack, random: &mut Random) -> Vec<Handle> {
     stack.with_status(FrameStatus::Planned).unwrap()
 }
 
-/// Plans the frames in an empty stack, lets 32 workers do them, kills some of these, and checks the result. `start` starts a
-/// process with these variables in its environment, whose standard output is a pipe and that calls [`work`].
+/// Plans the frames in an empty stack, lets 32 workers do them, kills some of the workers, and checks the
+/// result. `start` starts a process with these variables in its environment. The standard output of the
+/// process is a pipe, and the process calls [`work`].
 pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     let random = &mut Random::new(time());
     let frames = plan(stack, random);
@@ -158,7 +159,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
             })
         })
         .collect();
-    // Enough with a right clock go on.
+    // Enough workers with a right clock continue.
     for place in [4, 7, 10, 12, 13, 14, 15, 16, 17] {
         thread::sleep(Duration::from_millis(random.below(300) as u64));
         workers[place].1.kill().unwrap();
@@ -173,7 +174,8 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     check_results(&said, ROLES[0].1);
 }
 
-/// Each frame has begun after what it needs, was completed once, and has only what the newest holder of the moment recorded.
+/// Each frame has begun after the frames that it needs, and was completed once. It only has data that its
+/// newest holder recorded at that time.
 fn check_history(stack: &Stack, frames: &[Handle]) {
     let mut newest: BTreeMap<Handle, u64> = BTreeMap::new();
     let mut completed: BTreeMap<Handle, u64> = BTreeMap::new();
@@ -207,7 +209,7 @@ fn check_history(stack: &Stack, frames: &[Handle]) {
     assert_eq!(completed.keys().copied().collect::<Vec<_>>(), frames);
 }
 
-/// No frame was acknowledged twice, and what each late worker sent was refused.
+/// No frame was acknowledged twice, and the results of each late worker were refused.
 fn check_results(said: &str, late: usize) {
     let whole = &said[..said.rfind('\n').map_or(0, |end| end + 1)];
     let results = whole.lines().filter_map(|line| line.split_once("result ").map(|(_, result)| result));

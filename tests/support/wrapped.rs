@@ -1,4 +1,5 @@
-//! A store that passes every call on to another one. Hooks see the calls: they can fail, wait, panic or change what is returned.
+//! A store that forwards every call to another store. Hooks see the calls: they can fail, wait, panic or
+//! change the returned values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +14,22 @@ use callstack_core::{Event, EventQuery, Handle, HistoryReader, LogReader, Result
 pub struct StoreCall {
     /// The name of the method.
     pub name: &'static str,
-    /// How long it may wait; `None` if the method has no such argument.
+    /// How long the call may wait; `None` if the method has no such argument.
     pub patience: Option<Duration>,
 }
 
-/// What a [`Wrapped`] store does beside the calls. By default it does nothing.
+/// The additional actions of a [`Wrapped`] store. By default there are none.
 ///
 /// [`Hooks::before`] and [`Hooks::after`] see the calls that return a [`Result`].
 pub trait Hooks: Send {
-    /// Before a call. An error is the result of the call, which is then not made.
+    /// Runs before a call. If it returns an error, the error is the result of the call, and the call
+    /// is not made.
     fn before(&mut self, call: StoreCall) -> Result<()> {
         let _ = call;
         Ok(())
     }
 
-    /// After a call that has succeeded. An error is its result.
+    /// Runs after a call that has succeeded. If it returns an error, the error is the result of the call.
     fn after(&mut self, call: StoreCall) -> Result<()> {
         let _ = call;
         Ok(())

@@ -1,4 +1,5 @@
-//! A person goes back in the conversation: what was left stays in the tree, as invalidated turns, with what it has cost.
+//! A person goes back in the conversation. The turns that were left stay in the tree, as invalidated turns
+//! with their costs.
 
 use callstack_core::FrameStatus;
 use callstack_core::transcript::{Session, TranscriptForm};
@@ -57,7 +58,7 @@ fn a_prompt_behind_an_earlier_line_leaves_the_turns_between_them() {
     let [first, second, third] = ["Build the cart.", "Now in Rust.", "Now in Go."];
     assert_eq!(conversation(Some("a2")), expected([(first, Completed), (second, Completed), (third, Completed)]));
     assert_eq!(conversation(Some("a1")), expected([(first, Completed), (second, Invalidated), (third, Completed)]));
-    // Lines of other files, and lines without a place, leave nothing.
+    // A leaf in another file, or no leaf, changes nothing.
     assert_eq!(
         conversation(Some("elsewhere")),
         expected([(first, Completed), (second, Completed), (third, Completed)])
@@ -93,7 +94,8 @@ fn gemini_names_the_line_to_which_the_person_went_back() {
     assert_eq!(conversation("nobody"), expected([(first, Invalidated), (second, Invalidated), (third, Completed)]));
 }
 
-/// Two terminals on one session, or a person who goes back and forth: what the last turn goes on from is the conversation.
+/// Two terminals use one session, or a person goes back and forth: the branch that the last turn continues is
+/// the conversation.
 #[test]
 fn a_branch_to_which_the_person_comes_back_lives_again() {
     use FrameStatus::{Completed, Invalidated};

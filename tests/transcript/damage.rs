@@ -1,11 +1,11 @@
-//! Whatever is in a file, nothing panics, nothing is counted twice, and what follows is read.
+//! No matter what is in a file: nothing panics, nothing is counted twice, and the lines that follow are read.
 
 use callstack_core::transcript::{Replay, Session, TranscriptForm};
 use proptest::prelude::*;
 
 use super::{FIXTURES, text};
 
-/// The lines of all fixtures that are lines.
+/// The lines of all fixtures that consist of lines.
 fn lines() -> Vec<(TranscriptForm, Vec<Vec<u8>>)> {
     let fixtures = FIXTURES.iter().filter(|fixture| !fixture.is_document());
     let lines = |file: &str| text(file).split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -90,7 +90,7 @@ proptest! {
         }
         session.settle(true);
         session.settle(true);
-        // Times nest, and the events are a history.
+        // The times of frames are nested, and the events are a valid history.
         let events = session.take_events();
         let mut tree = callstack_core::Tree::new();
         for event in &events {

@@ -15,7 +15,7 @@ use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm
 /// A session of `tests/data/sessions`.
 struct Fixture {
     name: &'static str,
-    /// Its file, and those of its sub-agents.
+    /// Its file, and the files of its subagents.
     files: &'static [&'static str],
 }
 
@@ -71,14 +71,14 @@ impl Fixture {
         TranscriptForm::of_line(line).or_else(|| TranscriptForm::of_line(&first)).unwrap()
     }
 
-    /// The number of a file's sub-agent, as its name has it.
+    /// The number of the subagent of a file, as the name of the file has it.
     fn agent(file: &str) -> AgentFile {
         let name = Path::new(file).file_stem().unwrap().to_str().unwrap();
         let id = name.strip_prefix("agent-").unwrap_or_else(|| &name[name.len() - 36..]);
         AgentFile { id: id.to_owned(), ..AgentFile::default() }
     }
 
-    /// The session in these files, all that was said collected.
+    /// The session in these files, with everything that was said in it.
     fn read(&self) -> Session {
         if self.is_document() {
             return Session::of_document(&String::from_utf8(text(self.files[0])).unwrap(), self.name, Some(None))

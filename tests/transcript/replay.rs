@@ -1,4 +1,4 @@
-//! What folding would have saved: against sessions whose costs are known.
+//! What folding would have saved, compared with sessions whose costs are known.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,8 @@ fn replayed(form: TranscriptForm, text: &[u8]) -> Replayed {
     replay.finish()
 }
 
-/// Claude Code, with a prompt cache as the provider has it: `turns` turns with `calls` calls each, whose outcomes have so many words.
+/// A session of Claude Code, with the prompt cache of the provider: `turns` turns with `calls` calls each.
+/// The outcome of each call has this number of words.
 fn session(turns: usize, calls: usize, words: usize) -> Vec<u8> {
     let (mut lines, mut at, mut prompt, mut answer) = (Vec::new(), 1_768_471_200_000_u64, 20_000_u64, 0);
     let mut cached = 0;
@@ -66,7 +67,7 @@ fn the_model_of_the_cache_is_within_two_percent_of_recorded_costs() {
     }
 }
 
-/// A replay counts the requests that the tree has, but for those that have failed.
+/// A replay counts the requests in the tree, except for the requests that have failed.
 #[test]
 fn a_replay_has_the_requests_of_the_tree() {
     for fixture in &FIXTURES {
@@ -111,7 +112,7 @@ fn a_name_that_is_used_after_its_turn_was_folded_is_hidden() {
     text.extend(format!("{call}\n").bytes());
     let now = hidden(&text);
     assert_eq!(now[..2], [0, 1], "{now:?}");
-    // Within its turn a name is never hidden.
+    // Within its turn, a name is never hidden.
     text.truncate(before);
     for (id, path) in [("late1", "/src/other_module.rs"), ("late2", "/src/other_module.rs")] {
         let mut call = call.clone();

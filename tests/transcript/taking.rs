@@ -53,7 +53,8 @@ fn a_session_in_parts_is_the_session_as_a_whole() {
     let text = String::from_utf8(text(&format!("{CLAUDE}.jsonl"))).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let answer = |line: &str| line.split_once(r#""requestId":"#).map(|(_, id)| id.chars().take(12).collect::<String>());
-    // Not within an answer, whose first lines do not tell all that it has used.
+    // The session is not cut inside an answer, because the first lines of an answer do not show all
+    // of its usage.
     let is_whole = |count: &usize| {
         lines.get(*count).and_then(|next| answer(next)).is_none_or(|next| answer(lines[count - 1]) != Some(next))
     };
@@ -66,7 +67,7 @@ fn a_session_in_parts_is_the_session_as_a_whole() {
     let frames = |stack: &Stack| -> Vec<(String, FrameStatus, Option<String>, Vec<ModelUsage>)> {
         let mut frames: Vec<_> = { stack.state().unwrap().frames.into_iter() }
             .map(|frame| {
-                // What goes on keeps the results that it had.
+                // A frame that continues keeps the results that it had.
                 let results = frame.results.filter(|_| !frame.status.is_unfinished());
                 (frame.session_id, frame.status, results, frame.usage)
             })
@@ -89,7 +90,7 @@ fn requests_keep_their_times() {
 #[test]
 fn what_somebody_has_gone_on_with_stays() {
     let stack = stack();
-    // Killed in the first turn.
+    // The session was killed in the first turn.
     let taken = stack.take_over(&first(6)).unwrap();
     let turn =
         taken.added.iter().copied().find(|frame| stack.frame(*frame).unwrap().session_id.ends_with(".t1")).unwrap();
@@ -106,8 +107,8 @@ fn what_somebody_has_gone_on_with_stays() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A session grows, is imported again and again, and persons work on its frames between: the history always fits together, and what they
-    /// have done stays.
+    /// A session grows and is imported again and again, and people work on its frames in between. The history
+    /// always fits together, and the work of the people stays.
     #[test]
     fn persons_at_work_between_imports_break_nothing(
         steps in prop::collection::vec((1usize..6, 0u8..8, any::<usize>()), 1..10),

@@ -1,4 +1,4 @@
-//! Each format becomes the tree that its session was: goldens, and sums of what was used.
+//! Each format becomes the tree of its session: golden files, and sums of the usage.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use support::assert_golden;
 
 use super::{CLAUDE, FIXTURES, Fixture, path, text};
 
-/// The whole tree with what each frame has used, and the log of each frame in lines.
+/// The whole tree with the usage of each frame, and the log of each frame in lines.
 fn shown(session: &mut Session) -> String {
     let stack = Stack::in_memory();
     stack.take_over(session).unwrap();
@@ -53,7 +53,7 @@ fn shown(session: &mut Session) -> String {
     shown
 }
 
-/// A value with the keys of its objects in their order, whatever order the library keeps.
+/// A value with the keys of its objects in their order, no matter which order the library keeps.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(sorted).collect(),
@@ -72,7 +72,8 @@ fn every_format_becomes_the_tree_of_its_session() {
     }
 }
 
-/// Short jobs of the real agents with a scripted model: a new version of an agent shows here what has changed.
+/// Short jobs of the real agents with a scripted model. When a new version of an agent is used, this test
+/// shows what has changed.
 #[test]
 fn sessions_of_real_agents_become_their_trees() {
     use TranscriptForm::{Claude, Codex, Copilot, Gemini, Qwen};
@@ -106,7 +107,8 @@ fn every_form_is_known_by_its_beginning() {
     }
 }
 
-/// What is written by hand in the fixture: each answer once, with its last numbers, and those of the sub-agents.
+/// The numbers that are written by hand in the fixture: each answer counts once, with its last numbers, and
+/// the answers of the subagents count too.
 #[test]
 fn sums_equal_what_was_recorded() {
     let session = FIXTURES[0].read();
@@ -157,7 +159,8 @@ fn a_session_that_grows_has_the_same_tree_in_the_end() {
     assert_eq!(statuses(&growing), statuses(&at_once));
 }
 
-/// Calls of the stack's tools and what they have answered: each frame has its own results, whatever order they end in.
+/// Calls of the stack's tools with their answers: each frame has its own results, no matter in which order
+/// the frames end.
 #[test]
 fn frames_of_the_stack_s_own_tools_are_as_they_were() {
     let call = |id: &str, tool: &str, arguments: Value| {

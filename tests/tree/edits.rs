@@ -1,5 +1,5 @@
-//! Edits of planned frames: every field, the moves of frames and of what is below them, and what is refused; frames that
-//! are named by their titles.
+//! Edits of planned frames: every field, moves of frames and of the frames below them, and refused edits;
+//! also frames that are named by their titles.
 
 use callstack_core::tree::sibling_order;
 use callstack_core::{
@@ -29,7 +29,7 @@ fn shop() -> Stack {
     stack
 }
 
-/// Checks that a call is refused and changes nothing.
+/// Checks that a call is refused and that it changes nothing.
 fn refused(stack: &Stack, frame: usize, edit: FrameEdit) -> Error {
     let before = stack.state().unwrap();
     let error = stack.edit(f(frame), edit).unwrap_err();
@@ -105,7 +105,7 @@ fn siblings_stand_in_their_new_order() {
     let frame = stack.frame(f(1)).unwrap();
     assert_eq!(frame.planned_children.unwrap(), ["invoice", "cart", "schema"]);
     assert_eq!(frame.child_order, ["invoice", "cart", "pay", "schema"]);
-    // What is added comes last, and what begins keeps its place.
+    // A frame that is added comes last, and a frame that begins keeps its place.
     stack.push(NewFrame::new("Ship").id("ship").below(f(1))).unwrap();
     stack.activate(f(5)).unwrap();
     assert_eq!(order(), [5, 3, 4, 2, 8]);
@@ -147,7 +147,7 @@ fn a_frame_moves_with_all_frames_below_it() {
     check_again(&stack);
     stack.edit(f(5), edit().root()).unwrap();
     assert!(stack.read(|tree| !tree.node(f(4)).has_unfinished_below() && tree.root(f(7)) == f(5)).unwrap());
-    // Below a frame with a higher handle, in a state of this library, the handles stay.
+    // The frame is moved below a frame with a higher handle. In a state of this library, the handles stay.
     stack.edit(f(2), edit().below(f(7))).unwrap();
     check_again(&stack);
     stack.invalidate(f(5), "no invoices").unwrap();
@@ -202,7 +202,8 @@ fn dependencies_stay_possible() {
     // f5 needs f3, which needs f2.
     let circle = "`schema` cannot depend on `invoice`: each would wait for the other";
     says(refused(&stack, 2, edit().depends_on([f(4), f(5)])), circle);
-    // A move makes kin of frames that depend on each other: of the moved frame, of one below it, of a new ancestor.
+    // A move can put frames above or below each other that depend on each other: the moved frame, a frame
+    // below it, or a new ancestor.
     says(refused(&stack, 3, edit().below(f(2))), "`cart` cannot depend on `schema`");
     says(refused(&stack, 2, edit().below(f(3))), "`cart` cannot depend on `schema`");
     stack.edit(f(7), edit().depends_on([f(4)])).unwrap();
@@ -212,7 +213,7 @@ fn dependencies_stay_possible() {
     check_again(&stack);
 }
 
-/// As [`shop`], after f4 has failed and was begun anew as f8.
+/// As [`shop`], after f4 has failed and was retried as f8.
 fn shop_with_attempts() -> Stack {
     let stack = shop();
     stack.pop(f(4), PopStatus::Failed, "no bank").unwrap();
@@ -233,7 +234,7 @@ fn a_new_attempt_has_a_place_like_any_other_frame() {
         4,
         "the newest attempt counts alone"
     );
-    // The next attempt stands behind the one that it retries, not behind the first one.
+    // The next attempt comes directly after the attempt that it retries, not after the first attempt.
     stack.activate(f(8)).unwrap();
     stack.pop(f(8), PopStatus::Failed, "still no bank").unwrap();
     assert_eq!(stack.retry(f(8), None).unwrap().handle, f(9));
@@ -241,7 +242,7 @@ fn a_new_attempt_has_a_place_like_any_other_frame() {
     stack.edit(f(9), edit().last()).unwrap();
     check_again(&stack);
     stack.edit(f(9), edit().before(f(2))).unwrap();
-    // Others can move between two attempts.
+    // Other frames can move between two attempts.
     stack.edit(f(3), edit().before(f(9))).unwrap();
     assert_eq!(children(), [f(8), f(3), f(9), f(2), f(4), f(5)]);
     check_again(&stack);
@@ -261,7 +262,7 @@ fn an_attempt_keeps_its_parent() {
         assert!(message.contains("invalidate this one and plan a new frame there"), "{message}");
     }
     stack.edit(f(8), edit().below(f(1)).criteria("It pays")).unwrap();
-    // All attempts move with their parent.
+    // All attempts move together with their parent.
     stack.edit(f(5), edit().depends_on([f(2)])).unwrap();
     stack.activate(f(5)).unwrap();
     stack.activate(f(6)).unwrap();
@@ -277,7 +278,7 @@ fn edited_dependencies_mean_the_newest_attempt() {
     let dependents = |frame: usize| stack.read(|tree| tree.dependents(f(frame)).to_vec()).unwrap();
     stack.edit(f(6), edit().depends_on([f(4)])).unwrap();
     stack.edit(f(5), edit().depends_on([f(8), f(4), f(3)])).unwrap();
-    // Both attempts are one work. The record keeps the one that was named first.
+    // Both attempts are the same work. The record keeps the attempt that was named first.
     assert_eq!(stack.frame(f(5)).unwrap().depends_on, [stack.frame(f(8)).unwrap().session_id, "cart".into()]);
     assert_eq!([dependents(4), dependents(8)], [[f(5), f(6)], [f(5), f(6)]]);
     assert!(stack.read(|tree| tree.unfinished_dependencies(f(6)).eq([f(8)])).unwrap());
@@ -285,7 +286,7 @@ fn edited_dependencies_mean_the_newest_attempt() {
     assert!(error.contains("cannot depend on `invoice`: each would wait for the other"), "{error}");
     let error = refused(&stack, 8, edit().depends_on([f(4)])).to_string();
     assert!(error.contains("a frame cannot depend on itself"), "{error}");
-    // A frame below the newest attempt cannot wait for it, by whatever name.
+    // A frame below the newest attempt cannot wait for that attempt, no matter by which name.
     let below = stack.plan(NewFrame::new("Card").id("card").below(f(8))).unwrap();
     for named in [4, 8] {
         assert_eq!(refused(&stack, below.index() + 1, edit().depends_on([f(named)])).code(), "dependency");
@@ -353,7 +354,7 @@ fn a_title_names_a_frame() {
     assert_eq!((named("Basket"), named("Cart").is_err()), (Ok(3), true), "the index follows an edit");
     let next = stack.push(NewFrame::new("Ship").id("s").below("Shop").depends_on("basket")).unwrap();
     assert_eq!((named("ship"), stack.frame(next).unwrap().depends_on), (Ok(8), vec!["cart".to_owned()]));
-    // An ID comes first, also a part of one.
+    // An ID has precedence, and so has a part of an ID.
     stack.plan(NewFrame::new("layout").id("other").below(f(1))).unwrap();
     assert_eq!(named("layout"), Ok(6));
     assert_eq!(named("sch"), Ok(2));
@@ -375,12 +376,12 @@ fn a_title_of_several_frames_names_none() {
     assert_eq!(stack.resolve("caRT").unwrap_err().code(), "ambiguous_frame");
     stack.invalidate(f(8), "twice").unwrap();
     assert_eq!(stack.resolve("schema "), Ok(f(2)), "what is out of the plan is not meant");
-    // A finished frame may be meant as well as a new try.
+    // The title may mean a finished frame or a new frame with the same title.
     stack.pop(f(4), PopStatus::Failed, "no").unwrap();
     stack.plan(NewFrame::new("Pay").id("retry").below(f(1))).unwrap();
     let error = stack.resolve("Pay").unwrap_err().to_string();
     assert!(error.contains("f4 (Pay, failed), f10 (Pay, planned)"), "{error}");
-    // A title and the beginning of another ID.
+    // A title that is also the beginning of another ID.
     stack.plan(NewFrame::new("retr").id("x").below(f(1))).unwrap();
     let error = stack.resolve("retr").unwrap_err().to_string();
     assert!(error.contains("f10 (retry), f11 (retr, planned)"), "{error}");
@@ -469,7 +470,7 @@ fn a_plan_says_what_is_not_ready() {
          dependencies, or begin it `anyway`"
     );
     assert_eq!(serde_json::to_value(&error).unwrap()["dependencies"], serde_json::json!(["f2"]));
-    // A failed dependency can be begun anew; then the new attempt is the dependency.
+    // A failed dependency can be retried. Then the new attempt is the dependency.
     stack.edit(f(3), edit().depends_on([f(4)])).unwrap();
     stack.pop(f(4), PopStatus::Failed, "no bank").unwrap();
     let error = check(3).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Tests of the way back: what was done here is written into the file of the plan.
+//! Tests of the way back: work that was done here is written into the file of the plan.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ fn real_plans() -> BTreeMap<String, String> {
     names.map(|name| (name.clone(), support::read_data(&format!("plans/{name}")))).collect()
 }
 
-/// Work on a stack as somebody may do it. `steps`: what is done, with which of the frames. New frames get these IDs.
+/// Work on a stack, as a person may do it. `steps`: the kind of each step, and the frame for it. New frames
+/// get these IDs.
 fn work(stack: &Stack, steps: &[(u8, usize)]) {
     for (number, (step, choice)) in steps.iter().enumerate() {
         let of = |keeps: &dyn Fn(&Frame) -> bool| -> Option<Handle> {
@@ -83,7 +84,7 @@ fn is_left_open(tree: &Tree, handle: Handle) -> bool {
     record.origin.is_none() && record.status.is_unfinished()
 }
 
-/// The plan after some work: exported, read again into the same stack, and into a new one.
+/// The plan after some work: it is exported, read again into the same stack, and read into a new stack.
 fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     let stack = imported(text);
     assert_eq!(export(&stack, text).text, text, "{name}: nothing was done, and no byte changes");
@@ -93,8 +94,9 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     let here = stack.state().unwrap();
     let again = stack.bring_up_to_date(&plan(&exported.text), None).unwrap();
     assert_eq!((&again.added[..], &again.conflicts[..]), (&[][..], &[][..]), "{name}: the same stack");
-    // What is closed blocks nothing in Beads, so what was planned behind it or waited for it is free, and what was begun behind it goes on.
-    // What goes on elsewhere waits when a frame above it has ended or waits here, in every format. Nothing else changes.
+    // In Beads, closed work blocks nothing. So a frame that was planned behind closed work, or waited for it,
+    // is free, and a frame that was begun behind closed work continues. A frame that continues elsewhere
+    // waits when a frame above it has ended or waits here, in every format. Nothing else changes.
     let is_freed = |change: &PlanChange| {
         let frame = stack.frame(change.frame).unwrap();
         let is_status = change.fields == [PlanField::Status];
@@ -103,7 +105,7 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
         }
         let waited = here.frames[change.frame.index()].waits_to_begin();
         let goes_on = change.becomes == Becomes::Begun || (change.becomes == Becomes::Planned && waited);
-        // Both at once, if it was begun behind what is closed now.
+        // Both fields change if the frame was begun behind work that is closed now.
         let is_of_links = |field: &PlanField| matches!(field, PlanField::DependsOn | PlanField::Status);
         let keeps_status = !change.fields.contains(&PlanField::Status);
         name.ends_with(".jsonl") && change.fields.iter().all(is_of_links) && (keeps_status || goes_on)
@@ -112,7 +114,7 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     assert!(others.is_empty(), "{name}: the same stack has changed: {others:?}");
     let fresh = imported(&exported.text);
     let (here, there) = (statuses(&stack), statuses(&fresh));
-    // Open work below a task that was given up here is not written, so the group of the plan ends without it.
+    // Open work below a task that was given up here is not written. So the group of the plan ends without it.
     let is_open_here = stack.read(|tree| { tree.handles() }.any(|at| is_left_open(tree, at))).unwrap();
     let is_group = |id: &str| {
         stack.read(|tree| tree.by_id(id).is_some_and(|at| tree.node(at).record().no_work.is_some())).unwrap()
@@ -122,7 +124,8 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
             && is_group(id)
             && (status, there.get(id)) == (FrameStatus::InProgress, Some(&FrameStatus::Completed))
     };
-    // What somebody works on here, below a task that has ended, is work elsewhere for a new stack, which lets it wait.
+    // A frame is in progress here, below a task that has ended. For a new stack, this is work elsewhere, so
+    // the new stack lets it wait.
     let waits_elsewhere = |id: &str| {
         let waits_for = |frame: Frame| frame.waits_for().starts_with("It is in progress elsewhere");
         fresh.frame(format!("id:{id}").as_str()).is_ok_and(waits_for)
@@ -144,14 +147,14 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     }
 }
 
-/// Without the values of tasks that were written, and without new tasks, the file of Task Master is what it was, byte by byte: each line that
-/// has gone had such a value.
+/// Without the values of tasks that were written, and without new tasks, the file of Task Master is the same
+/// as before, byte for byte. Each line that was removed had such a value.
 fn check_bytes_of_tasks(name: &str, text: &str, exported: &ExportedPlan) {
     let is_written = |line: &str| {
         let line = line.trim_start();
         ["\"status\":", "\"details\":", "\"subtasks\":"].iter().any(|key| line.starts_with(key))
     };
-    // A comma is behind what was last before.
+    // A comma is added after the value that was the last one before.
     let bare = |line: &str| line.trim_end_matches(',').to_owned();
     let mut new = exported.text.split('\n').map(bare);
     let (mut lost, mut statuses) = (Vec::new(), 0);
@@ -192,7 +195,7 @@ fn an_export_that_was_not_noted_makes_nothing_twice() {
         stack.activate("cart").unwrap();
         let exported = stack.read(|tree| import::export(tree, text, "")).unwrap().unwrap();
         assert_eq!(exported.added.len(), 4);
-        // The program ends here, before it notes the export.
+        // The program ends here, before it records the export.
         let frames = stack.read(|tree| tree.len()).unwrap();
         let update = stack.bring_up_to_date(&plan(&exported.text), None).unwrap();
         assert_eq!(
@@ -244,7 +247,7 @@ fn every_real_plan_goes_there_and_back() {
     }
 }
 
-/// What becomes of each real plan when its file changes, and when work is written back.
+/// The result for each real plan when its file changes, and when work is written back.
 #[test]
 fn real_plans_are_updated_and_exported() {
     let mut said = String::from(
@@ -255,7 +258,7 @@ fn real_plans_are_updated_and_exported() {
         let stack = imported(&text);
         let frames = stack.read(|tree| tree.len()).unwrap();
         let unchanged = stack.bring_up_to_date(&plan(&text), None).unwrap().unchanged;
-        // Something was begun here before the file changes.
+        // Some frames are begun here before the file changes.
         let steps: Vec<(u8, usize)> = (0..12).map(|number| (number % 3, usize::from(number) * 5)).collect();
         work(&stack, &steps);
         let changed = changed(&text);
@@ -272,7 +275,7 @@ fn real_plans_are_updated_and_exported() {
         );
         work(&stack, &(0..40).map(|number| (number % 8, usize::from(number) * 3)).collect::<Vec<_>>());
         let exported = export(&stack, &changed);
-        // The order of keys, and so which line has no comma, depends on the features of the build.
+        // The order of the keys depends on the features of the build. So does the line that has no comma.
         let is_kept = |line: &&str| exported.text.contains(line.trim_end_matches(','));
         let kept = changed.lines().filter(is_kept).count();
         said += &format!("{} {} {kept}/{}\n", exported.written.len(), exported.added.len(), changed.lines().count());
@@ -280,7 +283,8 @@ fn real_plans_are_updated_and_exported() {
     support::assert_golden("import/updated-plans.txt", &said);
 }
 
-/// The text of a plan after a while: of the tasks, by their places, some are closed, renamed, open again, or gone, and some are new.
+/// The text of a plan after some time: of the tasks, chosen by their places, some are closed, renamed,
+/// reopened or removed, and some are new.
 fn changed(text: &str) -> String {
     let change = |place: usize, task: &mut Value, done: &str| match place % 9 {
         1 => task["status"] = done.into(),
@@ -321,7 +325,7 @@ fn changed(text: &str) -> String {
     serde_json::to_string_pretty(&file).unwrap()
 }
 
-/// All ways of writing a file: only the values that changed are other ones.
+/// All ways to write a file: only the values that changed are different.
 #[test]
 fn only_values_that_changed_are_written() {
     let beads = "\u{feff}{ \"id\" : \"a-1\" ,\t\"title\":\"\\u0041\",  \"status\" : \"open\", \"defer_until\": null }\r\n\

@@ -1,4 +1,5 @@
-//! Plans after public reports about other trackers and task tools (`tests/data/field`): what of them is given to workers.
+//! Plans that follow public reports about other trackers and task tools (`tests/data/field`): which of their
+//! tasks are given to workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use callstack_core::{
 };
 use serde_json::{Value, json};
 
-/// A stack with a file of `tests/data/field`, and what was reported about the file.
+/// A stack with a file of `tests/data/field`, and the problems that were reported about the file.
 struct Plan {
     stack: Stack,
     problems: Vec<String>,
@@ -40,7 +41,7 @@ impl Plan {
         self.stack.ready().unwrap().into_iter().map(|frame| self.stack.frame(frame).unwrap().title).collect()
     }
 
-    /// The titles of the frames that workers get one after the other, if they complete each.
+    /// The titles of the frames that workers get one after the other, if they complete each frame.
     fn given(&self) -> Vec<String> {
         let mut given = Vec::new();
         while let Some(hold) = self.stack.hold(NewHold::new("worker", 60_000)).unwrap() {
@@ -86,7 +87,7 @@ fn a_time_that_passes_lets_work_begin() {
     let audit = stack.frame("Audit licences").unwrap();
     assert_eq!((audit.status, audit.questions[0].answer.is_some()), (FrameStatus::Planned, true));
     assert_eq!(stack.ready().unwrap().len(), 2);
-    // A worker that asks needs no refresh, and what is past when it is imported does not wait.
+    // A worker that asks needs no refresh. A frame whose time has already passed at the import does not wait.
     let issue = |id: &str, until: &str| {
         format!(r#"{{"id": "{id}", "title": "{id}", "status": "deferred", "defer_until": "{until}"}}"#)
     };
@@ -653,7 +654,8 @@ fn subtasks_of_subtasks_and_dotted_tasks_are_kept() {
     assert_eq!(plan.frame("Deep").task, "d\n\nHow it is tested: t");
 }
 
-/// What became of each real plan: how many frames are what, and how many can begin.
+/// The result for each real plan: the number of frames with each status, and the number of frames
+/// that can begin.
 #[test]
 fn real_plans_become_what_they_say() {
     let mut names: Vec<String> = std::fs::read_dir(support::data("plans"))
@@ -754,7 +756,7 @@ fn what_holds_others_together_is_no_work_for_conversations_and_ends_with_a_chang
     assert!(!standing.contains("Nobody works on"), "{standing}");
     let refused = Conversation::new(&plan.stack, &settings).call("activate", r#"{"frame": "Plan"}"#).answer;
     assert!(refused.is_error, "{refused:?}");
-    // The last open part goes elsewhere.
+    // The last open part is moved to another frame.
     plan.stack.edit("Two", FrameEdit::default().below("Other")).unwrap();
     assert_eq!(plan.frame("Plan").status, FrameStatus::Completed);
     assert_eq!(plan.given(), ["Three", "Four", "Two"]);
@@ -802,7 +804,7 @@ fn names_that_others_write_mean_the_same() {
     }
     let deferred = Plan::of_text(&issue("a", r#", "deferUntil": "2099-01-01""#));
     assert_eq!(deferred.frame("a").questions[0].until, Some(4_070_908_800_000));
-    // What says nothing about order, and what is no list.
+    // Links that say nothing about order, and a value that is not a list.
     let loose = issue("a", r#", "related": ["b"], "discoveredFrom": "c", "blocks": false, "needs": []"#);
     assert_eq!(Plan::of_text(&loose).given(), ["a"]);
     for key in ["dependsOn", "blockedBy", "deps"] {
@@ -825,7 +827,7 @@ fn what_nobody_knows_to_be_closed_waits() {
             let plan = Plan::of_text(&text);
             assert!(plan.frame("a").waits_to_begin() && plan.given().is_empty(), "{text}: {:?}", plan.frame("a"));
         }
-        // One side of a merge conflict alone has it.
+        // Only one side of a merge conflict has the dependency.
         let text = format!("<<<<<<< ours\n{closed}\n=======\n>>>>>>> theirs\n{needs}");
         let plan = Plan::of_text(&text);
         assert!(plan.frame("a").waits_to_begin() && plan.given().is_empty(), "{text}: {:?}", plan.frame("a"));
@@ -858,7 +860,7 @@ fn failed_and_cancelled_in_any_letters() {
     assert_eq!(Plan::of_text(&format!("{pinned}\n{needs}")).given(), ["b"], "what is pinned blocks nothing in Beads");
 }
 
-/// What a person or a machine outside opens does not open by itself.
+/// A frame that a person or a machine outside opens does not open automatically.
 #[test]
 fn gates_are_opened_by_an_answer() {
     for kind in ["gate", "merge-request"] {
@@ -876,7 +878,8 @@ fn gates_are_opened_by_an_answer() {
             assert_eq!(plan.given(), ["Deploy"], "{text}");
         }
     }
-    // What only holds others together is over with what it needs, also if that is over in the file.
+    // A frame that only groups other frames is over together with the frames that it needs, even if these are
+    // over in the file.
     let text = "{\"id\": \"b\", \"title\": \"Build\", \"status\": \"closed\"}\n\
                 {\"id\": \"m\", \"title\": \"Beta\", \"status\": \"open\", \"issue_type\": \"milestone\", \"depends_on\": [\"b\"]}\n\
                 {\"id\": \"d\", \"title\": \"Deploy\", \"status\": \"open\", \"depends_on\": [\"m\"]}\n";
@@ -921,7 +924,7 @@ fn a_conflict_in_a_check_list_is_named_by_its_line() {
         let error = import::frames(text).unwrap_err().to_string();
         assert!(error.contains("line 2 is a mark of a merge conflict"), "{error}");
     }
-    // A heading that is underlined, and signs beside a box that nobody has ticked.
+    // A heading that is underlined, and signs beside a box that is not ticked.
     let plan = Plan::of_text(
         "Plan\n=======\n- [ ] a\n- [ ] ⏳ wait for legal\n- [ ] ❌ dropped\n- [ ] done thing ✅\n- [x] ⏳ over\n",
     );
@@ -932,7 +935,8 @@ fn a_conflict_in_a_check_list_is_named_by_its_line() {
     );
 }
 
-/// Plans of thousands of tasks, levels and links are read without a deep recursion, and nothing of them is lost.
+/// Plans of thousands of tasks, levels and links are read without a deep recursion, and nothing in
+/// them is lost.
 #[test]
 fn huge_plans_come_in_whole() {
     let tasks: Vec<Value> =
@@ -956,7 +960,8 @@ fn huge_plans_come_in_whole() {
     assert_eq!(Plan::of_text(&chain).ready(), ["First"]);
 }
 
-/// What somebody has begun elsewhere below a frame that has ended, or waits, is no way around that.
+/// Work that was begun elsewhere, below a frame that has ended or that waits, does not make it possible to
+/// begin frames below it.
 #[test]
 fn nothing_below_what_waits_or_has_ended_begins_by_a_frame_between() {
     let issue = |id: &str, status: &str, more: &str| {
@@ -972,7 +977,7 @@ fn nothing_below_what_waits_or_has_ended_begins_by_a_frame_between() {
     ] {
         let text = issue("b", "blocked", "") + &above + &leaf;
         assert!(Plan::of_text(&text).given().is_empty(), "{text}");
-        // In an update, too.
+        // The same is true for an update.
         let stack = Stack::in_memory();
         let before = issue("b", "blocked", "") + &issue("k", "open", "") + &leaf;
         stack.bring_up_to_date(&import::frames(&before).unwrap(), None).unwrap();

@@ -1,4 +1,5 @@
-//! Tests of who holds a frame: which frames are free for workers, that only the newest holder of a frame counts, and what actors may do.
+//! Tests of the holders of frames: which frames are free for workers, that only the newest holder of a frame
+//! counts, and what actors may do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,12 +38,12 @@ fn held(stack: &Stack, worker: &str) -> Hold {
     hold(stack, worker).expect("something is free")
 }
 
-/// Ends a frame for its worker.
+/// Ends a frame as its worker.
 fn end(stack: &Stack, own: &Hold, status: PopStatus) -> Result<(), Error> {
     stack.as_actor(own).pop(own.handle, status, "done").map(drop)
 }
 
-/// Why a frame cannot be own.
+/// The reason why a worker cannot hold a frame.
 fn reason(stack: &Stack, frame: Handle) -> String {
     match stack.hold(NewHold::new("one", 100).frame(frame)).unwrap_err() {
         Error::NotFree { handle, reason } if handle == frame => reason,
@@ -89,7 +90,7 @@ fn a_holder_learns_whether_it_goes_on() {
         ("Failed", ended(FrameStatus::Failed)),
         ("Asks", ended(FrameStatus::Blocked)),
         ("Later", Standing::PutBack),
-        // Its lease has ended, and nobody else has it.
+        // Its lease has ended, and no other worker has it.
         ("Lapsed", Standing::Held),
     ];
     for (title, standing) in expected {
@@ -244,7 +245,8 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     assert_eq!(stack.read(|tree| tree.with_workers().count()).unwrap(), 0);
     let error = end(&stack, &first, PopStatus::Completed).unwrap_err();
     assert!(error.to_string().contains("was taken by somebody who works by hand"), "{error}");
-    // Not blocked and answered either: it stays with whoever has it, also in another process.
+    // The frame is not free either after it was blocked and answered: it stays with the person who has it,
+    // also in another process.
     stack.block(frame, "Which country?", None).unwrap();
     stack.answer(frame, "France").unwrap();
     assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 0, 1]));
@@ -275,14 +277,14 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
     assert_eq!(call(&stack).unwrap_err().code(), "held");
     assert_eq!(stack.resume(frame).unwrap_err().code(), "held");
     now.fetch_add(1_000, Ordering::Relaxed);
-    // To look at it changes nothing for its worker.
+    // Looking at the frame changes nothing for its worker.
     stack.set_active(frame).unwrap();
     stack.renew(&first, 100).unwrap();
     now.fetch_add(1_000, Ordering::Relaxed);
     stack.resume(frame).unwrap();
     assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
     assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "hold_lost");
-    // A host takes over too.
+    // A host can take over, too.
     let other = plan(&stack, "Mail", None, &[]);
     let second = held(&stack, "two");
     assert_eq!(second.handle, other);
@@ -304,7 +306,8 @@ fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
     let first = held(&stack, "one");
     assert_eq!(first.handle, shop);
     let [cart, mail] = ["Cart", "Mail"].map(|title| plan(&stack, title, Some(shop), &[]));
-    // What the worker has begun by hand is its own work, and that of whoever goes on with the frame.
+    // A frame that the worker has begun by hand is its own work, and the work of the worker that resumes the
+    // outer frame.
     let own = stack.push(NewFrame::new("Own").below(shop)).unwrap();
     let tried = stack.push(NewFrame::new("Tried").below(shop)).unwrap();
     stack.pop(tried, PopStatus::Failed, "another way").unwrap();
@@ -336,7 +339,7 @@ fn a_stop_blocks_what_workers_have_begun() {
     assert_eq!(stack.frame(cart).unwrap().waits_for(), "It was stopped: Too slow");
     assert_eq!(stack.renew(&workers[0], 100).unwrap_err().code(), "not_free");
     now.fetch_add(1_000, Ordering::Relaxed);
-    // A worker of which nobody has heard for longer than its lease is stopped too.
+    // A worker that was silent for longer than its lease is stopped, too.
     assert_eq!(stack.stop_all("Enough").unwrap(), [other]);
     assert_eq!(held(&stack, "two").handle, late, "what has not begun is free");
     stack.answer(cart, "Go on").unwrap();
@@ -357,7 +360,7 @@ fn a_blocked_frame_of_a_worker_is_free_again_when_it_was_answered() {
     let second = held(&stack, "two");
     assert_eq!((second.handle, second.generation), (frame, 2));
     assert_eq!(stack.frame(frame).unwrap().status, FrameStatus::InProgress);
-    // What a person has blocked and begun stays with persons.
+    // A frame that a person has begun and blocked stays with persons.
     let own = stack.push(NewFrame::new("Own").root()).unwrap();
     stack.block(own, "Which one?", None).unwrap();
     stack.answer(own, "that one").unwrap();
@@ -418,7 +421,8 @@ fn a_holder_in_files_is_kept_whatever_it_is() {
     for none in [Value::Null, json!({})] {
         assert_eq!(read(none).1, 0);
     }
-    // A generation cannot grow any more: the name of the worker still tells its holds apart.
+    // A generation that has the largest value cannot grow: the name of the worker still distinguishes
+    // its holds.
     let (stack, _) = read(json!({"kind": "worker", "name": "one", "generation": u64::MAX, "until": u64::MAX}));
     let second = held(&stack, "two");
     assert_eq!(second.generation, u64::MAX);
@@ -429,8 +433,8 @@ fn a_holder_in_files_is_kept_whatever_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Workers hold, renew, release and end frames while their clock stands still, goes on or is set back. Only the newest
-    /// holder of a frame is ever accepted, and each frame is ended once.
+    /// Workers hold, renew, release and end frames while their clock stands still, advances or is set back.
+    /// Only the newest holder of a frame is ever accepted, and each frame is ended once.
     #[test]
     fn at_any_time_one_generation_of_a_frame_counts(seed in any::<u64>(), length in 1usize..200) {
         let random = &mut Random::new(seed);

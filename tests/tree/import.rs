@@ -26,7 +26,7 @@ fn real_plans_are_read_whole() {
         let text = support::read_data(&format!("plans/{name}"));
         assert_eq!(Format::of(&text).unwrap(), format, "{name}");
         let (tree, mut problems) = import::read(&text).unwrap();
-        // Work below what is done is kept, and told of.
+        // Work below a task that is done is kept, and reported.
         problems.retain(|problem| !problem.message.ends_with("it waits until that is reopened"));
         assert!(problems.is_empty(), "{name}: {problems:?}");
         let tasks = match format {
@@ -60,7 +60,7 @@ fn a_log_that_stays_behind_is_reported() {
     let expected = |frame: &str, path: &str| format!("{frame}: its logPath `{path}` leads to no log here; left out");
     assert_eq!(logs, [&expected("ses_1", "/etc/passwd"), &expected("ses_2", "logs/ses_2.jsonl")]);
     assert!(imported.frames.iter().all(|frame| frame.log_path.is_none()));
-    // Whoever reads a state to look at it sees where its logs are.
+    // A caller that only reads a state to look at it sees the paths of its logs.
     let (tree, _) = import::read(&json!({"frames": frames}).to_string()).unwrap();
     assert_eq!(tree.state().frames[0].log_path.as_deref(), Some("/etc/passwd"));
 }

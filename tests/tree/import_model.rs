@@ -1,5 +1,6 @@
-//! Generated plans of other tools against naive models of what may begin, written from the documentation of these tools: workers never get what
-//! a model forbids, whatever else an import does.
+//! Generated plans of other tools against naive models of the tasks that may begin. The models are written
+//! from the documentation of these tools. Workers never get a task that a model forbids, no matter what else
+//! an import does.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ struct Item {
     flag: &'static str,
     defer_until: Option<&'static str>,
     reason: &'static str,
-    /// Links to other items by their places; beyond the end: to nobody.
+    /// Links to other items by their places. A place beyond the end leads to no item.
     links: Vec<(usize, &'static str)>,
 }
 
@@ -61,7 +62,7 @@ fn issue() -> impl Strategy<Value = Item> {
     )
 }
 
-/// Issues whose parents come before them: circles of parents are cut, and say nothing about order.
+/// Issues whose parents come before them. Circles of parents are cut, and do not influence the order.
 fn issues() -> impl Strategy<Value = Vec<Item>> {
     prop::collection::vec(issue(), 1..12).prop_map(|mut items| {
         for (index, item) in items.iter_mut().enumerate() {
@@ -90,7 +91,7 @@ fn beads(items: &[Item]) -> String {
         if let Some(time) = item.defer_until {
             issue.insert("defer_until".into(), time.into());
         }
-        // Each link in one of the shapes that programs and people write.
+        // Each link, in one of the forms that programs and people write.
         let mut listed = Vec::new();
         for (other, kind) in &item.links {
             let (other, shape) = (id(*other), (index * 7 + other * 3 + kind.len()) % 6);
@@ -117,10 +118,10 @@ fn add(issue: &mut Map<String, Value>, key: &str, id: String) {
     list.as_array_mut().unwrap().push(id.into());
 }
 
-/// What Beads says about which issues are ready, naively: each question is asked anew.
+/// The rules of Beads about issues that are ready, in a naive form: each question is computed from the start.
 struct Beads<'a> {
     items: &'a [Item],
-    /// What was completed since.
+    /// The issues that were completed since the import.
     done: HashSet<usize>,
 }
 
@@ -135,7 +136,7 @@ impl Beads<'_> {
         (0..self.items.len()).filter(is_below).collect()
     }
 
-    /// Closed, or a thing that is no work and whose parts and dependencies are over.
+    /// True if the issue is closed, or if it is not work and its parts and dependencies are over.
     fn is_closed(&self, at: usize, seen: &mut HashSet<usize>) -> bool {
         let item = &self.items[at];
         if item.status == "closed" || self.done.contains(&at) {
@@ -172,12 +173,12 @@ impl Beads<'_> {
         false
     }
 
-    /// Why an issue is not free to begin, apart from what is above it.
+    /// Whether an issue is not free to begin, apart from the issues above it.
     fn is_held_back(&self, at: usize) -> bool {
         let item = &self.items[at];
         let is_late = matches!(item.defer_until, Some(FUTURE | "some day"));
         let is_met = |(other, kind): &(usize, &str)| {
-            // A whole comes after its own parts anyway.
+            // A whole comes after its own parts in any case.
             if matches!(*kind, "related" | "tracks" | "discovered-from" | "parent-child") || self.is_below(*other, at) {
                 return true;
             }
@@ -212,7 +213,7 @@ impl Beads<'_> {
                 continue;
             }
             let Some(frame) = self.items.get(above) else { return false };
-            // What is closed or pinned blocks nothing any more.
+            // An issue that is closed or pinned does not block any issue any more.
             let is_over = frame.status == "closed" || frame.status == "tombstone";
             if !is_over && self.is_held_back(above) {
                 return false;
@@ -227,7 +228,7 @@ impl Beads<'_> {
     }
 }
 
-/// What is deferred until a time that has passed is so no longer.
+/// An issue that is deferred until a time that has passed is not deferred any more.
 fn is_put_off(item: &Item) -> bool {
     matches!(item.status, "blocked" | "qa") || (item.status == "deferred" && item.defer_until != Some("2020-01-01"))
 }
@@ -260,7 +261,8 @@ fn task() -> impl Strategy<Value = Item> {
     })
 }
 
-/// Tasks, each with its subtasks. A link of a subtask is the number of a sibling, as far as there is one.
+/// Tasks, each with its subtasks. A link of a subtask is the number of a sibling, if a sibling with this
+/// number exists.
 fn task_master(tasks: &[(Item, Vec<Item>)]) -> String {
     let fields = |number: usize, title: String, item: &Item| {
         let dependencies: Vec<usize> = item.links.iter().map(|(other, _)| other + 1).collect();
@@ -275,7 +277,8 @@ fn task_master(tasks: &[(Item, Vec<Item>)]) -> String {
     json!({"master": {"tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()}}).to_string()
 }
 
-/// What Task Master says about what is next: pending, and all dependencies done. `at` is a task, or a task and its subtask.
+/// The rules of Task Master about the next task: it is pending, and all its dependencies are done. `at` is a
+/// task, or a task and its subtask.
 fn may_begin(tasks: &[(Item, Vec<Item>)], at: (usize, Option<usize>), done: &HashSet<(usize, Option<usize>)>) -> bool {
     let item = |(task, part): (usize, Option<usize>)| {
         let (item, parts) = tasks.get(task)?;
@@ -301,7 +304,8 @@ fn may_begin(tasks: &[(Item, Vec<Item>)], at: (usize, Option<usize>), done: &Has
     })
 }
 
-/// The titles that a worker gets one after the other, each of which `check` sees before it is completed.
+/// Works through the titles that a worker gets one after the other. `check` sees each title before the frame
+/// is completed.
 fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     let stack = Stack::in_memory();
     stack.import(import::frames(plan).unwrap().frames).unwrap();
@@ -316,7 +320,8 @@ fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) ->
     Ok(())
 }
 
-/// Workers complete what the model lets begin, and nothing is left that it would give. So it is after the way back into the file, too.
+/// Workers complete the issues that the model lets begin, and no issue is left that the model would give. The
+/// same is true after the way back into the file.
 fn check_all_are_given(items: &[Item], plan: &str) -> Result<(), TestCaseError> {
     let stack = Stack::in_memory();
     stack.bring_up_to_date(&import::frames(plan).unwrap(), None).unwrap();
@@ -369,7 +374,8 @@ proptest! {
         })?;
     }
 
-    /// The model says what must begin, too: issues without parents, of which each waits for others that are closed, for whatever reason.
+    /// The model also says which issues must begin. These issues have no parents, and each issue waits for
+    /// other issues that are closed, for any reason.
     #[test]
     fn workers_get_every_issue_that_beads_would_give(
         items in prop::collection::vec((any::<bool>(), 0..6_usize, prop::collection::vec((0..12_usize, 0..4_usize), 0..4)), 1..12),
@@ -384,7 +390,7 @@ proptest! {
                 flag: "",
                 defer_until: None,
                 reason: if is_closed { reasons[reason] } else { "" },
-                // Nothing waits for itself.
+                // An issue does not wait for itself.
                 links: links.into_iter().map(|(other, kind)| (other % count, kinds[kind])).filter(|(other, _)| *other < at).collect(),
             })
             .collect();
@@ -392,7 +398,8 @@ proptest! {
         check_all_are_given(&items, &plan)?;
     }
 
-    /// Each item of a check list is a frame, and those with another mark than `[ ]`, or below such a one, are given to nobody.
+    /// Each item of a check list is a frame. Items with another mark than `[ ]`, and items below such an
+    /// item, are given to no worker.
     #[cfg(feature = "markdown")]
     #[test]
     fn workers_never_get_an_item_that_is_not_open(
@@ -400,12 +407,12 @@ proptest! {
         bullet in select(vec!["-", "*", "1."]),
     ) {
         let mut text = String::from("# Plan\n\n");
-        // The marks of the items around the next one, outermost first.
+        // The marks of the items around the next item, the outermost first.
         let mut around: Vec<char> = Vec::new();
         let mut may_begin = Vec::new();
         for (number, (depth, mark)) in items.iter().enumerate() {
             around.truncate(*depth);
-            // What is below an item that somebody has begun is wanted.
+            // Items below an item that was begun are wanted.
             let is_wanted = around.iter().rev().find(|mark| **mark != ' ').is_none_or(|mark| *mark == '/');
             may_begin.push(*mark == ' ' && is_wanted);
             let indentation = " ".repeat(around.len() * (bullet.len() + 1));

@@ -1,4 +1,5 @@
-//! Tests of labels and assignees: their form, who may change them, and to whom workers leave a frame.
+//! Tests of labels and assignees: their form, which actors may change them, and to which workers a
+//! frame is left.
 
 use callstack_core::import::{self, Imported, PlanField};
 use callstack_core::{
@@ -88,7 +89,8 @@ fn workers_leave_a_frame_to_its_assignee() {
     assert_eq!((of_anna.free, of_anna.assigned), (1, 0), "in any letter case");
     assert_eq!(hold("Anna"), Some(first));
     assert_eq!(left().assigned, 0);
-    // Who names a frame can have it, and can go on with it; others leave it to its assignee, whose jobs have numbers.
+    // A worker that names a frame can have it, and can resume it. Other workers leave it to its assignee,
+    // whose jobs have numbers.
     let named = stack.plan(NewFrame::new("Named").assignee("ben").root()).unwrap();
     let own = stack.hold(NewHold::new("one", 60_000).frame(named)).unwrap().unwrap();
     stack.release(&own).unwrap();

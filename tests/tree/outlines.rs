@@ -40,7 +40,7 @@ fn ten_thousand_frames_have_a_line_each() {
     let stack = support::stack_of(&state);
     let text = stack.outline(&OutlineOptions::default()).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 120 || line.starts_with("Legend:")));
-    // Another one says what a frame waits for.
+    // Another line says what a frame waits for.
     let waiting = stack
         .read(|tree| {
             let waits = |frame: &Handle| match tree.node(*frame).status() {

@@ -1,4 +1,4 @@
-//! Where the work stands.
+//! The overview of the state of the work.
 
 use callstack_core::frame::NewHold;
 use callstack_core::{Command, NewFrame, PopStatus, Stack};

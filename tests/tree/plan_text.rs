@@ -9,7 +9,7 @@ fn text(stack: &Stack, below: Option<Handle>) -> String {
     stack.read(|tree| plan_text(tree, below)).unwrap()
 }
 
-/// The lines without handles: new frames get theirs later.
+/// The lines without handles, because new frames get their handles later.
 fn without_handles(text: &str) -> Vec<String> {
     text.lines().map(|line| line.rsplit_once(" (f").map_or(line, |(title, _)| title).to_owned()).collect()
 }
@@ -100,7 +100,7 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
         assert!(refused.starts_with(problem), "{edited}: {refused}");
         assert_eq!(stack.state().unwrap(), state, "{edited}");
     }
-    // Refused by the rules of the tree, after a line that could be followed.
+    // The rules of the tree refuse the last line, after a line that could be carried out.
     let error = stack
         .edit_plan(Some(root), &before, "- [x] Schema (f2)\n- [>] API (f3)\n- [ ] Pages (f4) after f4\n")
         .unwrap_err();
@@ -120,7 +120,7 @@ fn lines_are_read_as_people_write_them() {
     let expected =
         "- [ ] Schema (f2)\n- [ ] Pages (f4) after f2, f3\n  - [ ] [API] New (f5)\n- [ ] Routes (f3) after f2\n";
     assert_eq!(text(&stack, Some(root)), expected);
-    // The direction of a dependency is turned, and a frame leaves the one that it then needs.
+    // The direction of a dependency is reversed, and a frame leaves the frame that it then needs.
     let turned = "- [ ] Schema (f2) after f3\n- [ ] Pages (f4) after f5\n- [ ] [API] New (f5)\n- [ ] Routes (f3)\n";
     stack.edit_plan(Some(root), expected, turned).unwrap().unwrap();
     assert_eq!(text(&stack, Some(root)), turned);
@@ -156,11 +156,11 @@ fn only_what_gets_another_place_is_moved() {
     };
     let handles =
         |numbers: &[usize]| numbers.iter().map(|number| Handle::from_index(number - 1).unwrap()).collect::<Vec<_>>();
-    // One that goes, and new ones at the end: the others stay where they are.
+    // One frame is removed, and new frames come at the end: the other frames stay where they are.
     let edited = edit(|text| text.replace("  - [ ] Fax (f4)\n", "") + "  - [ ] Sizes\n  - [ ] Colours\n");
     assert_eq!((edited.edited, edited.invalidated), (vec![], handles(&[4])));
     assert_eq!(edited.planned, handles(&[6, 7]));
-    // One that moves to another parent.
+    // One frame moves to another parent.
     let edited = edit(|text| {
         let without = text.replace("  - [ ] Taxes (f3)\n", "");
         without.replace("Pages (f5)\n", "Pages (f5)\n    - [ ] Taxes (f3)\n")

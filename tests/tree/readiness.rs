@@ -1,4 +1,4 @@
-//! What can begin: one rule for lists, tools, the commands of the program and workers.
+//! The frames that can begin: one rule for lists, tools, the commands of the program and workers.
 
 use callstack_core::import;
 use callstack_core::tools::conversation::Conversation;
@@ -9,7 +9,8 @@ fn f(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()
 }
 
-/// f1 Shop, planned: f2 Schema; f3 Cart, which needs f2, with the parts f4 Totals and f5 Taxes, which needs f4; f6 Mail.
+/// f1 Shop, planned. Below it: f2 Schema; f3 Cart, which needs f2; f6 Mail. Cart has the parts f4 Totals and
+/// f5 Taxes. Taxes needs f4.
 fn plan() -> Stack {
     let stack = Stack::in_memory();
     stack.plan(NewFrame::new("Shop")).unwrap();
@@ -55,7 +56,7 @@ fn parts_wait_for_what_the_planned_frames_above_them_need_and_come_before_the_wh
 #[test]
 fn what_is_above_has_begun_so_it_has_what_it_needs() {
     let stack = plan();
-    // With a word: despite its dependencies.
+    // An explicit command begins the frame despite its dependencies.
     stack.activate(f(1)).unwrap();
     stack.activate(f(3)).unwrap();
     assert_eq!(stack.ready().unwrap(), [f(2), f(4), f(6)]);
@@ -76,7 +77,7 @@ fn below_a_frame_that_has_ended_nothing_begins() {
         "frame f3 cannot begin yet: f1 (Shop) above it is completed, so nobody waits for it; reopen that, move f3 below another frame, \
          or begin it `anyway`"
     );
-    // Agents are told the same, and have the word.
+    // Agents get the same message, and can pass the same word.
     let settings = Settings::default();
     let call = |arguments: &str| Conversation::new(&stack, &settings).call("activate", arguments).answer;
     let answer = call(r#"{"frame": "f3"}"#);
@@ -84,7 +85,7 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     assert!(!call(r#"{"frame": "f3", "anyway": true}"#).is_error);
 }
 
-/// What waits to begin goes with what is begun anew, as what is planned does.
+/// A retry also takes the frames that wait to begin, in the same way as planned frames.
 #[test]
 fn a_new_attempt_leaves_nothing_unbegun_behind() {
     let plan = import::frames(
@@ -99,7 +100,7 @@ fn a_new_attempt_leaves_nothing_unbegun_behind() {
     assert_eq!(stack.frame("Part").unwrap().status, FrameStatus::Invalidated);
 }
 
-/// Nobody begins what is no work, with whatever word.
+/// A frame that is not work cannot be begun, no matter which word is given.
 #[test]
 fn what_is_no_work_is_begun_by_no_command() {
     let plan = import::frames(
@@ -117,7 +118,8 @@ fn what_is_no_work_is_begun_by_no_command() {
     );
 }
 
-/// What a whole needs can need a part of it: that part comes first. Two wholes can need parts of each other.
+/// A frame that a whole needs can itself need a part of the whole: that part comes first. Two wholes can need
+/// parts of each other.
 #[test]
 fn a_part_does_not_wait_for_what_waits_for_it() {
     let stack = Stack::in_memory();
@@ -191,7 +193,7 @@ fn what_is_next_follows_the_order_of_the_plan() {
     let hold = |new: NewHold| stack.hold(new).unwrap().unwrap().handle;
     assert_eq!(hold(NewHold::new("one", 60_000).below(f(1))), f(6));
     assert_eq!(hold(NewHold::new("two", 60_000)), other);
-    // Below a root that has begun, and a root that has ended.
+    // Below a root that has begun, and below a root that has ended.
     stack.edit(f(2), FrameEdit::default().root()).unwrap();
     assert_eq!(stack.ready().unwrap(), [f(2)], "the last root");
     stack.invalidate(f(1), "no shop").unwrap();
@@ -199,7 +201,7 @@ fn what_is_next_follows_the_order_of_the_plan() {
     assert_eq!(stack.ready().unwrap(), []);
 }
 
-/// Who takes what is next gets the same from a list, by a hold, and by a tool.
+/// The next frame is the same from a list, from a hold, and from a tool.
 #[test]
 #[cfg(feature = "tools")]
 fn lists_workers_and_tools_have_the_same_rule() {

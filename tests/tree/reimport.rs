@@ -1,4 +1,4 @@
-//! Tests of plans that are imported again: what has changed in the file, and what has changed here.
+//! Tests of plans that are imported again: changes in the file, and changes here.
 
 use callstack_core::import::{self, Becomes, Imported, PlanConflict, PlanField, PlanUpdate};
 use callstack_core::store::{EventQuery, MemoryStore};
@@ -21,7 +21,7 @@ fn update(stack: &Stack, issues: &[Value]) -> PlanUpdate {
     assert_eq!(dry, update, "a look at the changes says what they are");
     let is_nothing = update.added.is_empty() && update.changes.is_empty();
     assert!(is_nothing || revision_of(stack) > revision);
-    // The history tells the same tree.
+    // The history gives the same tree.
     let history = stack.history(&EventQuery::default()).unwrap();
     let mut tree = Tree::new();
     history.iter().for_each(|event| tree.replay(event).unwrap());
@@ -130,7 +130,7 @@ fn what_was_begun_here_is_never_overwritten() {
         stack.activate(id).unwrap();
     }
     stack.pop("b", PopStatus::Completed, "Made here").unwrap();
-    // The ID is that of the session by now.
+    // The frame has the ID of the session now.
     stack.replace_id("d", "ses_9").unwrap();
     let second = [
         with(with(issue("a", "closed"), "title", "Other"), "close_reason", "Elsewhere"),
@@ -164,7 +164,7 @@ fn what_was_begun_here_is_never_overwritten() {
     assert_eq!(said(&again)[0], "a Removed", "what both have dropped is no conflict");
 }
 
-/// The commonest change that a tracker makes: what was done here is marked as done there.
+/// The most frequent change by a tracker: work that was done here is marked as done there.
 #[test]
 fn what_is_done_here_and_there_is_no_conflict() {
     let tasks = |status: &str| {
@@ -249,7 +249,7 @@ fn new_entries_below_what_is_done_and_new_parents() {
     assert_eq!(stack.frame("beads").unwrap().status, FrameStatus::Completed);
     update(&stack, &[issue("a", "closed"), issue("b", "open"), child("c", "b", "open")]);
     assert_eq!(stack.frame("beads").unwrap().status, FrameStatus::InProgress, "what holds others together goes on");
-    // The two change their places.
+    // The two frames change places.
     let swapped = update(&stack, &[issue("a", "closed"), child("b", "c", "open"), issue("c", "open")]);
     assert_eq!(said(&swapped), ["c Edited parent", "b Edited parent"]);
     let done = [issue("a", "closed"), child("b", "c", "closed"), issue("c", "closed")];
@@ -276,13 +276,14 @@ fn kind(issue: Value, kind: &str) -> Value {
     with(issue, "issue_type", kind)
 }
 
-/// The plan of a file changes what holds others together: a fresh import of it and the update say the same.
+/// The plan of a file changes frames that group other frames: a new import of the plan and the update give
+/// the same result.
 #[test]
 fn what_holds_others_together_follows_the_file() {
     let ready = |stack: &Stack| -> Vec<String> {
         stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect()
     };
-    // It is closed or deleted in the file, and a part is open.
+    // The frame is closed or deleted in the file, and a part of it is open.
     for word in ["molecule", "convoy"] {
         for status in ["closed", "tombstone"] {
             let stack = recorded();
@@ -295,14 +296,14 @@ fn what_holds_others_together_follows_the_file() {
             assert_eq!(ready(&stack), ["d"], "{word} {status}, in an update");
         }
     }
-    // It gets a dependency.
+    // The frame gets a dependency.
     let stack = recorded();
     let parts = |molecule: Value| [molecule, issue("m.1", "open"), issue("a", "blocked")];
     update(&stack, &parts(kind(issue("m", "open"), "molecule")));
     assert_eq!(ready(&stack), ["m.1"]);
     update(&stack, &parts(kind(blocked_by(issue("m", "open"), &["a"]), "molecule")));
     assert!(ready(&stack).is_empty());
-    // It has ended here with what it needs, and needs more.
+    // The frame has ended here together with the frames that it needs, and then needs more frames.
     let stack = recorded();
     let issues = |needs: &[&str], more: &[Value]| {
         let first = [
@@ -318,7 +319,7 @@ fn what_holds_others_together_follows_the_file() {
     assert_eq!(ready(&stack), ["z"]);
     update(&stack, &issues(&["a", "b"], &[issue("b", "open")]));
     assert_eq!(ready(&stack), ["b"]);
-    // It has ended here with its parts, waits in the file, and has a new part.
+    // The frame has ended here together with its parts, waits in the file, and has a new part.
     let stack = recorded();
     update(&stack, &[kind(issue("m", "open"), "molecule"), issue("m.1", "open")]);
     stack.activate("m.1").unwrap();
@@ -327,7 +328,8 @@ fn what_holds_others_together_follows_the_file() {
     assert!(ready(&stack).is_empty(), "{:?}", ready(&stack));
 }
 
-/// What the stack completes by itself is written, too, and a conflict is told until both agree.
+/// Frames that the stack completes automatically are also written. A conflict is reported until both
+/// sides agree.
 #[test]
 fn what_ends_by_itself_goes_back_and_conflicts_stay() {
     let stack = recorded();
@@ -353,7 +355,7 @@ fn what_ends_by_itself_goes_back_and_conflicts_stay() {
     for _ in 0..2 {
         assert_eq!(update(&stack, &more).conflicts.len(), 1, "what is below it waits");
     }
-    // Answered here, and closed there.
+    // The frame was answered here, and closed there.
     let stack = recorded();
     let gate = |status: &str| with(kind(issue("g", status), "gate"), "close_reason", "by Ada");
     update(&stack, &[gate("open"), blocked_by(issue("d", "open"), &["g"])]);
@@ -406,7 +408,8 @@ fn a_prefix_a_place_and_another_plan_are_told_apart() {
     assert_eq!(revision_of(&stack), revision);
 }
 
-/// Two files of each format that have made-up IDs, numbers or titles in common, as those of two projects do.
+/// Two files of each format that have generated IDs, numbers or titles in common, as the files of two
+/// projects do.
 fn files_of_two_projects() -> Vec<[String; 2]> {
     let lines = |project: &str, count: usize| -> String {
         (1..=count).map(|number| format!("{}\n", issue(&format!("{project}-{number}"), "open"))).collect()
@@ -447,7 +450,7 @@ fn a_second_file_never_touches_the_plan_of_the_first_one() {
                 exported.is_err() || exported.unwrap() == *second,
                 "nothing is written into another file: {second}"
             );
-            // With a prefix both are there, and each finds its own frames.
+            // With a prefix, the frames of both files are there, and each file finds its own frames.
             let prefixed = || plan(second).with_prefix("x/");
             let added = stack.bring_up_to_date(&prefixed(), None).unwrap();
             assert_eq!((added.added.len(), added.changes.len()), (prefixed().frames.len(), 0));
@@ -456,7 +459,7 @@ fn a_second_file_never_touches_the_plan_of_the_first_one() {
                 let again = stack.bring_up_to_date(&again, None).unwrap();
                 assert_eq!((again.unchanged, said(&again)), (frames, Vec::new()), "{first}");
             }
-            // Whoever says that it is the same plan is believed.
+            // If the caller says that it is the same plan, the stack accepts that.
             let stack = recorded();
             stack.bring_up_to_date(&plan(first), None).unwrap();
             let mut same = plan(second);
@@ -486,7 +489,7 @@ fn a_file_that_has_lost_most_of_its_plan_removes_nothing() {
 fn a_new_entry_that_would_wait_for_itself_waits_for_somebody() {
     let stack = recorded();
     update(&stack, &[issue("a", "open"), issue("b", "open")]);
-    // Here `a` is below `b`, and the file puts what needs `b` below `a`.
+    // Here `a` is below `b`. The file puts a frame that needs `b` below `a`.
     stack.edit("a", FrameEdit::default().below("b")).unwrap();
     let parent = json!({"depends_on_id": "a", "type": "parent-child"});
     let needs = json!({"depends_on_id": "b", "type": "blocks"});
@@ -563,7 +566,8 @@ fn an_import_can_be_taken_back_and_made_again() {
 }
 
 proptest! {
-    /// Whatever changes in the file, the frames of a plan on which nobody works here become what a new import makes of it.
+    /// No matter what changes in the file: the frames of a plan on which there is no work here become the
+    /// same as after a new import.
     #[test]
     fn an_untouched_plan_becomes_what_the_file_says(before in issues(), after in issues()) {
         let stack = recorded();

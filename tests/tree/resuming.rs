@@ -1,4 +1,4 @@
-//! Tests of how a host goes on with frames that were interrupted, stopped or answered.
+//! Tests of how a host resumes frames that were interrupted, stopped or answered.
 
 use callstack_core::{
     Actor, Command, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, NewHold, PopStatus, Stack, StackOptions,
@@ -15,14 +15,14 @@ fn plan(stack: &Stack, title: &str, below: Option<Handle>) -> Handle {
     stack.plan(below.into_iter().fold(frame, NewFrame::below)).unwrap()
 }
 
-/// Has a host run a frame.
+/// Lets a host run a frame.
 fn call(stack: &Stack, frame: Handle) -> bool {
     let (frame, caller, host) = (frame.into(), "caller".to_owned(), "host".to_owned());
     let call = Command::BeginCall { frame, session_id: None, caller, host, lease: 60_000, limits: Box::default() };
     stack.execute(call).is_ok()
 }
 
-/// Ends the process of that host.
+/// Ends the process of this host.
 fn interrupt(stack: &Stack, frame: Handle) {
     let _ = stack.execute(Command::EndCall { frame: frame.into(), host: "host".to_owned(), interrupted: true });
 }
@@ -52,7 +52,7 @@ fn what_was_stopped_goes_on_leaf_first() {
     assert_eq!(missed, [(shop, pay)]);
     stack.deliver(pay).unwrap();
     assert_eq!(stack.resumption(None).unwrap().missed, []);
-    // Of the given frames alone.
+    // Only among the given frames.
     let only = stack.resumption(Some(vec![shop.into()])).unwrap();
     assert_eq!((only.now, only.later), (vec![shop], vec![]));
     assert_eq!(stack.resumption(Some(vec![FrameRef::from("f9")])).unwrap_err().code(), "unknown_frame");
@@ -86,8 +86,9 @@ fn what_a_worker_holds_is_left_to_workers() {
 }
 
 proptest! {
-    /// However frames were begun, interrupted, stopped, answered and finished: a frame can go on now exactly if nothing below it runs or can
-    /// go on, and what can go on is in one of the two lists.
+    /// No matter how frames were begun, interrupted, stopped, answered and finished: a frame can be resumed
+    /// now if and only if no frame below it runs or can be resumed. Each frame that can be resumed is in one
+    /// of the two lists.
     #[test]
     fn nothing_goes_on_before_what_is_below_it(seed: u64, size in 1_usize..60) {
         let mut random = Random::new(seed);
@@ -100,7 +101,7 @@ proptest! {
                 frames.push(frame);
             }
             let frame = frames[random.below(frames.len())];
-            // Refused ones change nothing.
+            // Commands that are refused change nothing.
             let _ = match random.below(8) {
                 0..3 => { call(&stack, frame); Ok(()) }
                 3 => { interrupt(&stack, frame); Ok(()) }

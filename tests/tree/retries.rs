@@ -1,4 +1,5 @@
-//! Frames that are begun anew: who may be, what the new attempt is, and that it counts in the place of the earlier ones.
+//! Retries of frames: which frames can be retried, the properties of the new attempt, and that it counts
+//! instead of the earlier attempts.
 
 use callstack_core::tree::sibling_order;
 use callstack_core::{
@@ -28,7 +29,7 @@ fn handle(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()
 }
 
-/// Begins a frame anew and returns the handle of the new one.
+/// Retries a frame and returns the handle of the new frame.
 fn retry(stack: &Stack, frame: &str) -> Handle {
     stack.retry(frame, None).unwrap().handle
 }
@@ -232,7 +233,7 @@ fn a_new_attempt_stands_where_the_earlier_one_stood_and_counts_alone() {
             assert_eq!((tree.node(a).retried_as(), tree.node(third).retry_of()), (Some(second), Some(second)));
         })
         .unwrap();
-    // What is planned later comes later.
+    // A frame that is planned later comes later.
     let last = stack.plan(NewFrame::new("Last").below("root")).unwrap();
     assert_eq!(stack.children("root").unwrap().last(), Some(&last));
 }
@@ -249,7 +250,7 @@ fn roots_are_retried_too() {
     stack.activate(again).unwrap();
     let xml = || stack.context(again, &Default::default()).unwrap().xml.clone();
     assert!(xml().contains("<earlier-attempts>\n<frame id=\"f1\" status=\"failed\">"), "{}", xml());
-    // The context follows what happens to the earlier attempt, although they have no parent in common.
+    // The context follows changes of the earlier attempt, although the two attempts have no parent in common.
     stack.invalidate("one", "it never was").unwrap();
     assert!(!xml().contains("earlier-attempts"), "{}", xml());
 }
@@ -269,7 +270,7 @@ fn dependents_wait_for_the_newest_attempt() {
     stack.pop(third, PopStatus::Completed, "It works").unwrap();
     assert_eq!(stack.ready().unwrap(), [handle(3), handle(4)]);
     assert_eq!(stack.frame("c").unwrap().depends_on, ["a"], "the record says what was named");
-    // Whoever is added later can name any attempt.
+    // A frame that is added later can name any attempt.
     let late = stack.plan(NewFrame::new("Late").below("root").depends_on("a").depends_on(third)).unwrap();
     assert_eq!(stack.read(|tree| tree.node(late).dependencies().to_vec()).unwrap(), [handle(2)], "they are one");
     assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()).unwrap(), [handle(4), late]);
@@ -310,7 +311,7 @@ fn outlines_name_the_attempts() {
         marked.contains("|-- [!] f2 A  (attempt 1 of 2, retried as f5)\n|-- [>] f5 A  (attempt 2 of 2)  <-- ACTIVE\n"),
         "{marked}"
     );
-    // No title can say so: it has no two spaces in a row.
+    // A title cannot contain this text, because a title does not have two spaces in a row.
     let title = "A  (attempt 1 of 2, retried as f9)".to_owned();
     let liar = stack.ensure("liar", None, None).unwrap();
     stack.identify(liar, Identity { title, ..Identity::default() }).unwrap();
@@ -435,7 +436,7 @@ fn an_import_has_the_attempts_of_its_list_or_is_refused() {
         "`x` cannot be the next attempt of `a`: there is no such frame beside it; retry a frame of the tree instead"
     );
     assert_eq!(refused(vec![frame("x", planned, None), frame("y", planned, Some("x"))]).code(), "retry_link");
-    // Whoever depends on an attempt waits for the newest one, so this is a circle.
+    // A frame that depends on an attempt waits for the newest attempt, so this is a circle.
     let dependent = Frame { depends_on: vec!["x".into()], ..frame("z", planned, None) };
     let newest = Frame { depends_on: vec!["z".into()], ..frame("y", planned, Some("x")) };
     assert_eq!(refused(vec![frame("x", failed, None), newest, dependent.clone()]).code(), "dependency");

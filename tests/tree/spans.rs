@@ -8,7 +8,7 @@ use callstack_core::{
     Actor, Frame, FrameStatus, Handle, HolderKind, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
 };
 
-/// A stack with a history whose clock shows what the test sets.
+/// A stack with a history. Its clock shows the time that the test sets.
 fn stack() -> (Stack, impl Fn(u64)) {
     let now = Arc::new(AtomicU64::new(0));
     let clock = now.clone();
@@ -166,7 +166,7 @@ fn a_timeline_is_brought_up_to_date_event_by_event() {
     }
     let requests: Vec<_> =
         whole.requests().iter().map(|request| (request.handle, request.begun_at, request.ended_at)).collect();
-    // A request that is said to last longer than the whole history begins with it.
+    // If a request is said to last longer than the whole history, it begins with the history.
     assert_eq!(requests, [(tax, 70, 100), (shop, 10, 120)]);
     assert_eq!(whole.spans(Handle::from_index(2).unwrap()), None);
 }

@@ -75,7 +75,7 @@ fn a_pop_can_begin_the_next_frame() {
         stack.plan(NewFrame::new("Both").id("both").below("root").depends_on("first").depends_on("other")).unwrap();
     let needs_first = stack.plan(NewFrame::new("Needs first").id("needs").below("root").depends_on("first")).unwrap();
     let before = (stack.state().unwrap().to_json(), stack.read(callstack_core::Tree::revision));
-    // What cannot begin changes nothing.
+    // If the next frame cannot begin, nothing changes.
     for (status, next, code) in [
         (PopStatus::Completed, "both", "not_ready"),
         (PopStatus::Failed, "needs", "not_ready"),
@@ -86,13 +86,13 @@ fn a_pop_can_begin_the_next_frame() {
         assert_eq!(error.code(), code, "{next}: {error}");
         assert_eq!((stack.state().unwrap().to_json(), stack.read(callstack_core::Tree::revision)), before, "{next}");
     }
-    // The frame that is popped is there for the next one.
+    // The frame that is popped counts as finished for the next frame.
     let popped = stack.pop_and_begin("first", PopStatus::Completed, "Done", Some("needs".into())).unwrap();
     assert_eq!(
         (popped.handle, popped.parent, popped.next, popped.active),
         (first, Some(root), Some(needs_first), Some(needs_first))
     );
-    // Without a name the first one that can begin; with a failed one the dependents wait.
+    // Without a name, the first frame that can begin is taken. After a failed frame, its dependents wait.
     let popped = stack.pop_and_begin("needs", PopStatus::Failed, "No", None).unwrap();
     assert_eq!(popped.next, Some(other));
     let popped = stack.pop_and_begin("other", PopStatus::Completed, "Done", None).unwrap();

@@ -4,7 +4,7 @@
 use callstack_core::{Error, FrameStatus, PopStatus, Results, Stack, StackOptions, StackState, Tree};
 use serde_json::{Value, json};
 
-/// Reads a state; returns the tree and its repairs as texts.
+/// Reads a state. Returns the tree, and its repairs as texts.
 fn read(text: &str) -> (Tree, Vec<String>) {
     let (state, mut repairs) = StackState::from_json(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (tree, more) = Tree::from_state(state);
@@ -44,8 +44,8 @@ fn the_originals_files_are_read_whole_and_written_back_alike() {
         let written: Value = serde_json::from_str(&tree.state().to_json()).unwrap();
         for (id, frame) in original["frames"].as_object().unwrap() {
             let mut kept = written["frames"][id].clone();
-            // A key that the original does not have: it marks frames that were created for a session and have no
-            // identity yet.
+            // The original does not have this key. It marks frames that were created for a session and have
+            // no identity yet.
             kept.as_object_mut().unwrap().remove("placeholder");
             let mut frame = frame.clone();
             if damage > 0 && tree.node(tree.by_id(id).unwrap()).parent().is_none() {
@@ -87,7 +87,7 @@ fn frames_are_numbered_by_creation_time_unless_the_state_is_ours() {
     assert_eq!(read_json(foreign.clone()).0.by_id("early").unwrap().to_string(), "f1");
     let text = foreign.to_string().replace("\"version\"", "\"revision\":4,\"version\"");
     let ours: Value = serde_json::from_str(&text).unwrap();
-    // A text, because the order of the keys matters and a JSON value may not keep it.
+    // A text is used, because the order of the keys matters and a JSON value may not keep it.
     let text = format!(
         r#"{{"version":1,"revision":4,"rootFrameIDs":["late","early"],"updatedAt":9,"frames":{{"late":{},"early":{}}}}}"#,
         ours["frames"]["late"], ours["frames"]["early"]

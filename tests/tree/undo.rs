@@ -1,4 +1,5 @@
-//! What a person sets right: the words of a frame that has begun, a completed frame that was wrong, and the last command.
+//! Corrections by a person: the words of a frame that has begun, a completed frame that was wrong, and the
+//! last command.
 
 use callstack_core::frame::FrameLimits;
 use callstack_core::{
@@ -153,7 +154,7 @@ fn a_worker_that_a_person_has_stopped_by_mistake_goes_on() {
     let [_, cart, _] = shop(&stack);
     let hold = stack.hold(NewHold::new("one", 60_000)).unwrap().unwrap();
     assert_eq!(hold.handle, cart);
-    // Whoever has the stack itself may end what a worker has.
+    // A caller that uses the stack directly may end a frame that a worker has.
     let nobody = person(&stack, "");
     nobody.pop(cart, PopStatus::Completed, "by mistake").unwrap();
     assert_eq!(stack.renew(&hold, 60_000).unwrap_err().code(), "not_free");
@@ -231,7 +232,7 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     stack.set_limits(shop, FrameLimits::default().max_cost_micro_usd(Some(2_000))).unwrap();
     assert_eq!(stack.allowance(cart).unwrap().max_cost_micro_usd, Some(500));
     assert_eq!(stack.overspent(cart).unwrap(), None);
-    // The newest value replaces the one before.
+    // The newest value replaces the earlier value.
     stack.record_cost(cart, "ses_2", 2_100).unwrap();
     assert_eq!(costs(cart), (2_100, 2_100));
     let overspent = stack.overspent(cart).unwrap().unwrap();
@@ -248,7 +249,8 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
 
 #[test]
 fn what_others_have_built_on_is_not_taken_back() {
-    /// A command of a person, what happens then, and whether it can be taken back after that.
+    /// A command of a person, the changes after it, and whether the command can be taken back after these
+    /// changes.
     type Case = (&'static str, fn(&Stack, [Handle; 3]), fn(&Stack, [Handle; 3]), bool);
     let added: fn(&Stack, [Handle; 3]) = |ann, [shop, ..]| {
         ann.push(NewFrame::new("Mail").below(shop)).unwrap();

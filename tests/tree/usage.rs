@@ -10,7 +10,7 @@ fn request(model: &str, uncached_input: u64, output: u64) -> ModelRequest {
     ModelRequest { uncached_input, output, duration: 10, messages: 3, ..ModelRequest::new(model) }
 }
 
-/// Records requests on three levels: f1, f2 below it, and f3 below that. f4 has none.
+/// Records requests on three levels: f1, f2 below it, and f3 below f2. f4 has no requests.
 fn record(stack: &Stack) -> [Handle; 4] {
     let shop = stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
     let cart = stack.push(NewFrame::new("Cart").id("ses_2").below(shop)).unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scene::*;
 
-/// A scene whose agent reads this number of files of 10,000 characters, in one frame.
+/// A scene whose agent reads this number of files in one frame. Each file has 10,000 characters.
 fn scene_of_reads(reads: usize, wire: &'static str) -> Scene {
     let call = |name: &str, arguments: Value| json!({"calls": [{"name": name, "arguments": arguments}]});
     let mut steps: Vec<Value> =
@@ -40,7 +40,7 @@ fn a_refused_prompt_is_shortened_and_sent_again() {
         let messages = last["messages"].to_string();
         assert!(messages.contains("If you need them, repeat the call, or ask for a part."), "{wire}");
         assert!(messages.contains("file number 11") && messages.contains("file number 0."), "{wire}");
-        // The log has all that was read.
+        // The log has everything that the agent read.
         let log = stdout(&scene.callstack(&["log", "f1", "--raw"]));
         for read in 0..12 {
             let lines = log.matches(&format!("line of the file number {read}.")).count();
@@ -64,7 +64,7 @@ fn a_known_limit_is_never_reached_and_the_model_is_told_before() {
         assert!(!is_shortened(first), "{wire}: the model is told before anything is shortened");
         assert!(is_shortened(20), "{wire}");
         assert!(stderr(&output).contains(" messages shortened"), "{wire}: {}", stderr(&output));
-        // Most requests begin as the one before, so that caches keep them.
+        // Most requests begin with the same text as the request before, so that caches keep that text.
         let requests = scene.model.requests();
         let messages = |request: usize| requests[request]["messages"].as_array().unwrap().clone();
         let same = |request: usize| {
@@ -91,7 +91,7 @@ fn a_conversation_that_cannot_fit_is_an_error_that_says_so() {
     let expected =
         "The conversation of f1 does not fit, although all that can be is shortened: use a model with a larger context";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
-    // The words of other providers, without a number.
+    // The error message of other providers, which names no number.
     let scene = scene_of_reads(6, "openai");
     let words = json!({"error": {"message": "Your input exceeds the context window of this model.", "code": "context_length_exceeded"}});
     scene.model.fail(6, Fault::Response(400, "application/json", words.to_string()));

@@ -1,4 +1,4 @@
-//! What goes wrong with a model: what is waited for, and what the user is told.
+//! Problems with a model: for which problems the program waits, and what it tells the person.
 
 use std::process::Command;
 
@@ -95,14 +95,14 @@ fn an_address_that_answers_with_a_page_is_named_as_such() {
         ] {
             let scene = Scene::new(&script("shortener-heap"), wire);
             let fault = || Fault::Response(status, "text/html; charset=utf-8", page.into());
-            // A success is looked at a second time.
+            // The program asks a second time after an answer with a success status.
             (0..2).for_each(|_| scene.model.fail(1, fault()));
             let output = scene.run(&["Build"]);
             assert_eq!(output.status.code(), Some(1), "{wire} {status}: {}", stderr(&output));
             assert!(stderr(&output).contains(expected), "{wire} {status}: {}", stderr(&output));
             assert!(!stderr(&output).contains("<html>"), "{wire} {status}: {}", stderr(&output));
         }
-        // The page of a server in between is a temporary problem.
+        // A page from a server between the program and the provider is a temporary problem.
         let scene = Scene::new(&script("shortener-heap"), wire);
         scene.model.fail(2, Fault::Response(502, "text/html", "<html><title>Bad Gateway</title></html>".into()));
         let output = scene.run(&["--memory", "heap", "Build"]);
@@ -117,7 +117,7 @@ fn a_run_whose_first_request_fails_is_no_run() {
     let scene = Scene::new(&script("shortener-heap"), "openai");
     let output = scene.run(&["--memory", "heap", "Build", "--max-steps", "2"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    // A new run with a wrong model, and one whose provider stays away.
+    // A new run with a wrong model, and a run whose provider is not available.
     assert_eq!(scene.run(&["Other", "--model", "nobody"]).status.code(), Some(1));
     (0..2).for_each(|_| scene.model.fail(1, Fault::Status(503, None)));
     assert_eq!(scene.run(&["Third", "--retries", "1"]).status.code(), Some(1));
@@ -127,7 +127,8 @@ fn a_run_whose_first_request_fails_is_no_run() {
     let output = scene.run(&["--resume"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stdout(&output), scene.results().unwrap());
-    // However a run without an answer has ended, only its name finds it, and then it is given up like a new one.
+    // A run without an answer is only found by its name, no matter how it ended. After that it is abandoned
+    // like a new run.
     scene.model.fail(1, Fault::Hang);
     let mut child = scene.start(&["Fourth"]);
     let asked = scene.model.requests().len();

@@ -1,4 +1,5 @@
-//! What the frames of an agent share: written files, decisions and results in the prompts of later frames, and their logs.
+//! The things that the frames of an agent share: written files, decisions and results in the prompts of later
+//! frames, and their logs.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ fn step(name: &str, arguments: Value) -> Value {
     json!({"calls": [{"name": name, "arguments": arguments}]})
 }
 
-/// A scene in which one frame writes files, and the next one uses them.
+/// A scene in which one frame writes files, and the next frame uses them.
 fn scene(wire: &'static str) -> Scene {
     let steps = json!([
         step("push_frame", json!({"name": "parser", "objective": "Write the parser"})),
@@ -86,7 +87,7 @@ fn the_command_that_resumes_a_run_leaves_its_settings_to_the_run() {
 fn the_demos_share_their_results() {
     let scene = Scene::new(&script("calculator-registers"), "openai");
     assert!(scene.run(&["Build a calculator with tests"]).status.success());
-    // The frame of the tests begins with what the frame of the module has made.
+    // The prompt of the frame for the tests begins with the results of the frame for the module.
     let child = scene.messages(5);
     assert!(child.contains("<artifacts>calc.py</artifacts>"), "{child}");
     assert!(child.contains("<decision>divide returns a float also for whole results"), "{child}");

@@ -47,13 +47,13 @@ fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
         // Kills at a different moment of a step each time.
         std::thread::sleep(Duration::from_millis(kill * 17 % 50));
         child.kill().unwrap();
-        // The process may have ended the run before it was killed, with or without printing the results.
+        // The run may have ended before the process was killed, with or without printing the results.
         child.wait().unwrap();
         if scene.results().is_some() {
             break;
         }
         requests = scene.model.requests().len();
-        // By its name, because the model may not have answered yet.
+        // By its handle, because the model may not have answered yet.
         child = scene.start(&["--resume=f1"]);
     }
     let output = child.wait_with_output().unwrap();
@@ -161,7 +161,7 @@ fn a_resumed_run_is_steered_by_an_instruction() {
             assert_eq!(role, "user", "{wire} {resume}");
             assert!(!scene.messages(3).contains("Use SQLite"), "the parent does not see it");
         }
-        // In the root frame nobody else has to know.
+        // In the root frame, no other frame needs to know the message.
         let scene = scene_with_child(wire);
         assert_eq!(scene.run(&["Build a shop", "--max-steps", "3"]).status.code(), Some(3));
         assert!(scene.run(&["--resume", "Write a README, too"]).status.success());
@@ -219,7 +219,8 @@ fn the_command_that_is_printed_resumes_the_run() {
     assert_eq!(stdout(&output), "done");
 }
 
-/// The command in the last line of a failure, in a shell without the environment of the failed one.
+/// The command in the last line of a failure, in a shell that does not have the environment of the failed
+/// command.
 fn next(output: &std::process::Output) -> std::process::Command {
     let text = stderr(output);
     let next = text.lines().last().unwrap().strip_prefix("next: ").expect("the last line says how to go on");
@@ -295,7 +296,7 @@ fn a_run_belongs_to_the_stack_of_its_workspace() {
     let help = stdout(&scene.run(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Default: .callstack in the workspace, also if there is a stack above it"), "{help}");
     assert!(!help.contains("the nearest .callstack"), "{help}");
-    // The option is also understood before the command.
+    // The option also works before the name of the command.
     let program = std::process::Command::new(env!("CARGO_BIN_EXE_callstack"));
     for before in [true, false] {
         let mut command = std::process::Command::new(program.get_program());
@@ -322,7 +323,8 @@ fn a_run_that_has_answered_before_waits_for_its_network() {
         let output = scene.run(&[&["--resume"], &nowhere[..]].concat());
         assert_eq!(output.status.code(), Some(1), "{wire}: {}", stderr(&output));
         assert_eq!(stderr(&output).matches("cannot be reached").count(), 3, "{wire}: {}", stderr(&output));
-        // The page of a hotel's network. A success is looked at a second time.
+        // The page of a hotel's network. The program asks a second time after an answer with a
+        // success status.
         let page = || Fault::Response(200, "text/html", "<html><title>Welcome</title></html>".into());
         (0..2).for_each(|_| scene.model.fail(2, page()));
         let output = scene.run(&["--resume"]);
@@ -386,7 +388,7 @@ fn all_that_is_open_in_a_run_is_dropped_with_it() {
     assert_eq!(scene.run(&["Build a shop", "--max-steps", "1"]).status.code(), Some(3));
     let by_hand = ["push", "By hand", "--parent", "f2"];
     assert!(scene.callstack(&by_hand).status.success());
-    // A process that was killed in the middle of a drop leaves frames that are dropped, and the root.
+    // A process that was killed while it dropped a run leaves frames that are already dropped, and the root.
     assert!(scene.callstack(&["invalidate", "f3", "not needed"]).status.success());
     let output = scene.callstack(&["runs", "drop", "f1", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));

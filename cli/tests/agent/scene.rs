@@ -24,7 +24,7 @@ impl Scene {
         Self { model: ScriptedModel::serve(script, 0), folder: TempDir::new().unwrap(), wire }
     }
 
-    /// A scene whose script has a step for each tool call.
+    /// A scene whose script has one step for each tool call.
     pub fn of_calls(calls: &[(&str, Value)]) -> Self {
         let step = |(name, arguments): &(&str, Value)| json!({"calls": [{"name": name, "arguments": arguments}]});
         let steps: Vec<Value> = calls.iter().map(step).collect();
@@ -114,7 +114,7 @@ pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The search path with a `python` that has pytest: the one of `make test`, or that of the system.
+/// The search path with a `python` that has pytest: the one of `make test`, or the one of the system.
 pub fn path_with_pytest() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/python/bin");

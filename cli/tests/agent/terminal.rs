@@ -1,4 +1,5 @@
-//! What the program writes: no control characters of others, and no need for a reader.
+//! The output of the program: it has no control characters from other texts, and it does not depend
+//! on a reader.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! What the requests to models have used.
+//! The usage of requests to models.
 
 use callstack_core::frame::ModelUsage;
 use scripted_model::{Charged, Fault};
@@ -35,7 +35,7 @@ fn totals_over_three_levels_are_what_the_model_has_charged() {
         scene.model.fail(5, Fault::Hang);
         let child = scene.start(&["Build"]);
         scene.wait_for_requests(8);
-        // An interrupted request is recorded too, as a failed one.
+        // An interrupted request is recorded too, as a failed request.
         signal(&child, rustix::process::Signal::INT);
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
         let output = scene.run(&["--resume", "--json"]);

@@ -1,4 +1,4 @@
-//! How agents work: both memories and both wire formats, and the limits at which they stop.
+//! How agents work: with both memories and both wire formats, and the limits at which agents stop.
 
 use serde_json::{Value, json};
 
@@ -16,12 +16,13 @@ fn the_calculator_of_the_specification_is_built_in_both_wire_formats() {
         assert!(scene.path("calc.py").exists() && scene.path("test_calc.py").exists());
         assert_eq!(scene.model.requests().len(), 11, "{wire}");
 
-        // The tests failed once. The model has seen that only in the frame that ran them.
+        // The tests failed once. The model has only seen that in the frame that ran the tests.
         assert!(scene.messages(7).contains("1 failed, 8 passed"), "{wire}: {}", scene.messages(7));
         for other in [0, 1, 2, 3, 4, 5, 10] {
             assert!(!scene.messages(other).contains("1 failed"), "{wire}: request {other} sees another conversation");
         }
-        // The conversation of a child starts with its briefing, its registers and the system prompt only.
+        // The conversation of a child starts with nothing but its briefing, its registers and the
+        // system prompt.
         let child = scene.messages(1);
         assert!(child.contains("Create calc.py with add(a,b)") && child.contains("R3_PHASE: entering: implement-calc"));
         assert!(!child.contains("Two phases"), "{wire}: the child sees what its parent said");

@@ -80,13 +80,14 @@ fn a_command_that_forks_and_hangs_is_killed_with_its_process_group() {
     let command = format!("echo begun; (sleep {mark} & sleep {mark} & wait) & setsid sleep {escaped} & sleep {mark}");
     let scene = Scene::of_calls(&[
         ("run_command", json!({ "command": command })),
-        // Background processes of a command are killed with it, and do not delay it.
+        // Background processes of a command are killed together with it, and do not delay it.
         ("run_command", json!({ "command": format!("sleep {mark} & echo over") })),
         ("pop_frame", json!({"result": "done"})),
     ]);
     let output = scene.run(&["--command-timeout", "1", "Hang"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    // On other systems a process that has left the group lives on. It keeps the pipe open, and is not waited for.
+    // On other systems, a process that has left the group stays alive. It keeps the pipe open, and the
+    // program does not wait for it.
     let escaped = running(&format!("sleep {escaped}"));
     assert_eq!(escaped.len(), usize::from(!cfg!(target_os = "linux")));
     escaped.into_iter().for_each(|escaped| kill_process(escaped, Signal::KILL).unwrap());
@@ -180,7 +181,7 @@ fn background_commands_run_until_they_are_ended() {
     let output = scene.run(&["Serve"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(scene.answer(1), "[there are no background commands]");
-    // How much of their output is there after a second depends on the machine.
+    // How much of their output has arrived after a second depends on the machine.
     assert!(scene.answer(2).starts_with("c1 runs in the background. It"), "{}", scene.answer(2));
     assert!(scene.answer(3).starts_with("c2 "), "{}", scene.answer(3));
     let listed = scene.answer(5);

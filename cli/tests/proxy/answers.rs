@@ -1,4 +1,4 @@
-//! Answers: each piece at once, as it came, and read in passing.
+//! Answers: the proxy passes each piece on at once and unchanged, and reads it at the same time.
 
 use std::io::{BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -137,7 +137,7 @@ fn a_slow_reader_slows_the_upstream() {
     stream.read_exact(&mut [0; 12]).unwrap();
     let mut last = usize::MAX;
     let begun = Instant::now();
-    // What the buffers of both connections hold, and no more.
+    // The proxy takes only as much as the buffers of both connections hold.
     while *sent.lock().unwrap() != last {
         last = *sent.lock().unwrap();
         assert!(last < 64 << 20 && begun.elapsed() < Duration::from_secs(20), "{last} bytes were taken");
@@ -150,7 +150,7 @@ fn two_hundred_streams_run_at_once() {
     let barrier = Arc::new(std::sync::Barrier::new(200));
     let upstream = Upstream::new(move |request, stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        // No stream goes on before all have begun.
+        // No stream continues before all streams have begun.
         barrier.wait();
         stream.write_all(chunk(START).as_bytes()).unwrap();
         stream.write_all(chunk(request.text()).as_bytes()).unwrap();

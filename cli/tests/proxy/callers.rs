@@ -1,4 +1,4 @@
-//! Who may use a proxy, and what it tells of them.
+//! Which callers may use a proxy, and what the proxy says about them.
 
 use callstack_core::fold::Wire;
 

@@ -1,4 +1,5 @@
-//! Encrypted connections to the upstream. Elsewhere than on Linux the trusted authorities are those of the system alone.
+//! Encrypted connections to the upstream. On systems other than Linux, only the authorities of the system are
+//! trusted.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -54,7 +55,7 @@ impl EncryptedServer {
 
 impl Drop for EncryptedServer {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! What goes wrong on the way.
+//! Faults on the way between the agent and the upstream.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::world::{Proxy, Upstream, command, cut};
 
-/// An address at which nobody listens.
+/// An address at which no process listens.
 fn nobody() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
@@ -73,7 +73,7 @@ fn half_a_body_never_reaches_the_upstream() {
     let mut stream = proxy.connect();
     write!(stream, "{}content-length: 100\r\n\r\n{{\"messages\": ", proxy.head("POST", "/v1/messages")).unwrap();
     cut(&stream);
-    // Those that come later are served.
+    // Later requests are served.
     assert_eq!(proxy.post("/v1/messages", "", b"{}").status(), 200);
     assert_eq!(upstream.seen().len(), 1);
 }

@@ -59,12 +59,12 @@ fn a_proxy_of_the_network_is_used() {
     assert_eq!(request.first_line(), "GET http://model.example/base/v1/models HTTP/1.1");
     assert_eq!(request.header("host"), Some("model.example"));
     assert_eq!(request.header("proxy-authorization"), Some("Basic bWU6cGFzcw=="));
-    // Bytes for an encrypted upstream go through a tunnel, which this one refuses.
+    // Bytes for an encrypted upstream go through a tunnel, which this server refuses.
     let refusing = Upstream::saying("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     let proxy = Proxy::with_variables("https://model.example", &[], &[("HTTPS_PROXY", &refusing.url())]);
     assert_eq!(proxy.get("/v1/models").status(), 502);
     assert_eq!(refusing.seen()[0].first_line(), "CONNECT model.example:443 HTTP/1.1");
-    // The loopback is never behind one, nor what NO_PROXY names.
+    // Addresses of the loopback, and addresses that NO_PROXY names, are never reached through a proxy.
     let upstream = Upstream::saying(EMPTY);
     let proxy = Proxy::with_variables(&upstream.url(), &[], &[("HTTP_PROXY", "http://127.0.0.1:1")]);
     assert_eq!(proxy.get("/v1/models").status(), 200);

@@ -1,4 +1,4 @@
-//! Requests: folded where they have a conversation, and else as they came.
+//! Requests: the proxy folds those that have a conversation, and passes all others on unchanged.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::world::{Proxy, Upstream};
 
 const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}";
 
-/// A conversation with finished frames, and what is left of it.
+/// A conversation with finished frames, and its folded form.
 pub fn conversation(wire: Wire) -> (String, String) {
     let path = format!("{}/../tests/golden/fold/{wire}.before.json", env!("CARGO_MANIFEST_DIR"));
     let before = fs::read_to_string(path).unwrap();

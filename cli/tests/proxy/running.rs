@@ -21,7 +21,7 @@ use crate::world::{Message, Upstream, command};
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 54\r\n\r\n\
                       {\"usage\":{\"input_tokens\":100,\"output_tokens\":2222222}}";
 
-/// A folder with a home and programs, in which commands are run.
+/// A folder with a home and programs, in which the tests run commands.
 struct Machine {
     folder: TempDir,
 }
@@ -33,7 +33,7 @@ impl Machine {
         Self { folder }
     }
 
-    /// Installs an agent: a script that has its arguments and variables in files.
+    /// Installs an agent: a script that writes its arguments and variables to files.
     fn agent(&self, name: &str, script: &str) -> PathBuf {
         let path = self.path(&format!("bin/{name}"));
         let folder = self.folder.path().display();
@@ -103,7 +103,7 @@ fn post(url: &str, path: &str, body: &str) -> Message {
     Message::read(&mut std::io::BufReader::new(stream), false).unwrap()
 }
 
-/// An agent that works until the test lets it go: `callstack run` while it runs.
+/// An agent that works until the test ends it. `callstack run` runs during this time.
 fn working(machine: &Machine, run: &mut Command) -> Child {
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     machine.wait_for("ready");
@@ -171,7 +171,7 @@ fn signals_reach_the_agent_and_the_proxy_outlives_them() {
     assert_eq!(post(&machine.variable("MODEL_URL").unwrap(), "/responses", "{}").status(), 200);
     kill_process(process, Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    // The end by a signal has the number that shells give it.
+    // The exit code of an end by a signal is the number that shells give it.
     machine.agent("dies", "kill -KILL $$");
     let output = machine.output(&["--base-url-variable", "MODEL_URL", "--wire", "chat", "dies"]);
     assert_eq!(output.status.code(), Some(137));
@@ -197,13 +197,13 @@ fn arguments_of_codex_have_no_secret() {
     );
     assert!(has("features.code_mode.direct_only_tool_namespaces=[\"mcp__callstack\"]"), "{arguments:?}");
     assert_eq!(arguments[arguments.len() - 2..], ["exec", "Do it"]);
-    // Other built-in providers cannot be led elsewhere.
+    // Other built-in providers cannot be given another URL.
     let output = machine.output(&["codex", "-c", "model_provider='ollama'"]);
     assert!(
         errors(&output).contains("nothing is folded, because the URL of the built-in provider ollama cannot be set")
     );
     assert!(!machine.arguments().iter().any(|argument| argument.starts_with("model_providers.")));
-    // The one of OpenAI has no settings of its own: another one stands in its place.
+    // The provider of OpenAI has no settings of its own: another provider replaces it.
     fs::remove_file(machine.path("home/.codex/config.toml")).unwrap();
     machine.put("home/.codex/config.toml", "[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__own\"]\n");
     machine.output(&["codex"]);
@@ -310,7 +310,7 @@ fn options_behind_the_agent_are_the_agents() {
     }
 }
 
-/// Without its stack an agent would work as ever, and nothing would be kept of it.
+/// Without its stack, an agent would work as before, but nothing of its work would be kept.
 #[test]
 fn a_stack_that_cannot_be_used_is_refused_before_the_agent_starts() {
     let machine = Machine::new();
@@ -350,7 +350,8 @@ fn what_cannot_be_run_is_refused() {
     }
 }
 
-/// `callstack run` of a program that was installed in the folder, so that it finds nothing of the checkout.
+/// `callstack run` of a program that was installed in the folder. So the program cannot find files of the
+/// checkout.
 fn installed(machine: &Machine, arguments: &[&str]) -> Command {
     let program = machine.path("bin/callstack");
     if !program.exists() {
@@ -434,7 +435,7 @@ fn the_agent_is_in_the_foreground_of_the_terminal() {
     let shows =
         |terminal: &Terminal, text: &str| drop(terminal.wait_until(text, |screen| screen.contents().contains(text)));
     shows(&terminal, "terminal");
-    // The interrupt of the terminal reaches both: the agent decides.
+    // The interrupt of the terminal reaches both processes: the agent decides whether they end.
     terminal.press("\x03");
     shows(&terminal, "interrupted");
     terminal.press("yes\r");

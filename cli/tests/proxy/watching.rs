@@ -1,4 +1,4 @@
-//! What conversations say and use is in the logs and the usage of their frames.
+//! The words and the usage of conversations are in the logs and the usage of their frames.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ fn offering(wire: Wire) -> String {
     conversation(wire).0.replacen('{', r#"{"tools": [{"name": "mcp__callstack__pop"}],"#, 1)
 }
 
-/// How many entries of the log of a frame have a text.
+/// The number of entries in the log of a frame that have a text.
 fn times(stack: &Stack, frame: &str, text: &str) -> usize {
     let page = stack.log(frame).read(&LogQuery::default()).unwrap();
     page.lines.iter().filter(|line| line.entry["text"].as_str().is_some_and(|said| said.contains(text))).count()
@@ -41,7 +41,7 @@ fn each_item_is_logged_once_and_each_request_counted() {
         for path in ["/v1/messages", "/v1/messages", "/v1/messages/count_tokens"] {
             assert_eq!(proxy.post(path, SESSION, body.as_bytes()).status(), 200);
         }
-        // A request for a title costs, and says nothing.
+        // A request for a title costs tokens, but adds nothing to the log.
         let title = br#"{"messages": [{"role": "user", "content": "A title, please."}]}"#;
         proxy.post("/v1/messages", SESSION, title);
         let written = proxy.end();
@@ -59,7 +59,7 @@ fn each_item_is_logged_once_and_each_request_counted() {
     }
 }
 
-/// Two conversations at once: each has its own frames, and what the one has said is not in the log of the other.
+/// Two conversations at once: each has its own frames, and the words of one are not in the log of the other.
 #[test]
 fn conversations_do_not_mix() {
     let folder = tempdir().unwrap();
@@ -94,7 +94,7 @@ fn conversations_do_not_mix() {
     }
 }
 
-/// A stack that does not exist is not made, and one that is made later has what was used before.
+/// The proxy does not make a stack that does not exist. A stack that is made later gets the earlier usage.
 #[test]
 fn a_stack_that_comes_later_has_what_was_said_before() {
     let folder = tempdir().unwrap();
@@ -116,7 +116,7 @@ fn a_stack_that_comes_later_has_what_was_said_before() {
     assert_eq!(stack.usage("f3").unwrap().own[0].requests, 2, "the request before the first frame counts too");
 }
 
-/// The answers of a conversation are in its log, once, also the last one, which no request repeats.
+/// Each answer of a conversation is in its log exactly once. So is the last answer, which no request repeats.
 #[test]
 fn the_last_answer_is_logged_too() {
     let folder = tempdir().unwrap();

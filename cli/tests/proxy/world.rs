@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A message of HTTP: its head with the empty line, and its body without chunks.
+/// A message of HTTP: its head including the empty line, and its body without chunks.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
     pub head: String,
     pub body: Vec<u8>,
-    /// The sender has ended it as its head says.
+    /// The sender has sent as much as its head says.
     pub is_whole: bool,
 }
 
@@ -36,7 +36,8 @@ impl Message {
         str::from_utf8(&self.body).unwrap()
     }
 
-    /// Reads the next message. `is_bare`: it has no body, whatever its head says. `None`: the sender has gone.
+    /// Reads the next message. `is_bare`: the message has no body, no matter what its head says. `None`: the
+    /// sender has closed the connection.
     pub fn read(reader: &mut impl BufRead, is_bare: bool) -> Option<Self> {
         let mut message = Self::default();
         while !message.head.ends_with("\r\n\r\n") {
@@ -74,7 +75,7 @@ pub fn read_chunk(reader: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(chunk)
 }
 
-/// A server that answers as a test says, and keeps what it was asked.
+/// A server that answers as a test says, and keeps the requests that it got.
 pub struct Upstream {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Message>>>,
@@ -102,7 +103,7 @@ impl Upstream {
         Self { address, seen }
     }
 
-    /// One that answers each request with the same bytes.
+    /// An upstream that answers each request with the same bytes.
     pub fn saying(answer: &'static str) -> Self {
         Self::new(move |_, stream| drop(stream.write_all(answer.as_bytes())))
     }
@@ -111,18 +112,18 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked.
+    /// The requests that it got.
     pub fn seen(&self) -> Vec<Message> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-/// A process that ends with its test.
+/// A process that ends together with its test.
 struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -137,7 +138,7 @@ pub struct Proxy {
     errors: JoinHandle<String>,
 }
 
-/// What the proxy has written, behind its first line.
+/// The output of the proxy after its first line.
 pub struct Written {
     pub output: String,
     pub errors: String,
@@ -151,7 +152,7 @@ impl Proxy {
     pub fn with_variables(upstream: &str, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = command();
         command.args(["proxy", "--upstream", upstream]).args(more);
-        // A stack that somebody has above this folder is none of the tests'.
+        // The tests must not use a stack that exists above this folder.
         command.env("CALLSTACK_DIR", "/nowhere/callstack").envs(variables.iter().copied());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
@@ -187,7 +188,7 @@ impl Proxy {
     /// Sends bytes, and reads the answer.
     pub fn raw(&self, bytes: &[u8]) -> Message {
         let mut stream = self.connect();
-        // A proxy that refuses a request need not read all of it.
+        // A proxy that refuses a request does not need to read all of it.
         let _ = stream.write_all(bytes);
         Message::read(&mut BufReader::new(stream), bytes.starts_with(b"HEAD")).expect("an answer")
     }
@@ -211,7 +212,7 @@ impl Proxy {
     }
 }
 
-/// The program, without the proxies of this machine.
+/// The program, without the settings of this machine for network proxies.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE"] {
@@ -220,7 +221,7 @@ pub fn command() -> Command {
     command
 }
 
-/// Closes a connection as a program does that has ended.
+/// Closes a connection in the same way as a program that has ended.
 pub fn cut(stream: &TcpStream) {
     stream.shutdown(Shutdown::Both).unwrap();
 }

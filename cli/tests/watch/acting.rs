@@ -52,7 +52,7 @@ fn an_answer_of_several_lines_is_given() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
     select(&mut terminal, "f4");
-    // To what waits, its question, and a way out.
+    // The keys go to the frame that waits and to its question, and leave the question.
     shows(&mut terminal, "w", "waits for you: a answers");
     shows(&mut terminal, "a", "Alt-Enter new line");
     assert!(terminal.text().contains("Which rate for books?"), "{}", terminal.text());
@@ -138,7 +138,7 @@ fn a_plan_grows_gets_other_titles_and_is_taken_back() {
     shows(&mut terminal, "p", "The title of a new frame below f6");
     shows(&mut terminal, "Name the sizes\r", "planned f11 below f6");
     shows(&mut terminal, "e", "Describe the products");
-    // The old title stands there, and the new text comes behind it.
+    // The editor shows the old title, and the new text is added after it.
     shows(&mut terminal, " and prices\r", "edited f6");
     assert_eq!(scene.stack().frame("f6").unwrap().title, "Describe the products and prices");
     shows(&mut terminal, "u", "Take back your last command");
@@ -333,7 +333,8 @@ fn a_running_frame_is_stopped() {
 fn a_read_only_stack_is_watched_and_not_changed() {
     let scene = scene();
     let reachable = tempfile::tempdir().unwrap();
-    // Root may write everywhere, so another user runs a copy of the program that this user can reach.
+    // Root may write everywhere, so another user runs a copy of the program that is in a folder that this
+    // user can reach.
     let program = reachable.path().join("callstack");
     fs::copy(PROGRAM, &program).unwrap();
     let limit = |mode: u32| fs::set_permissions(scene.folder.path(), Permissions::from_mode(mode)).unwrap();
@@ -443,10 +444,10 @@ fn a_paste_that_comes_as_keys_ends_with_the_question() {
     shows(&mut terminal, "a", "Alt-Enter new line");
     shows(&mut terminal, "It is done\rif it fails, retry\ryes\r", "answered f3: Taxes");
     assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("It is done"));
-    // The program takes keys again, and no question is open.
+    // The program accepts keys again, and no question is open.
     shows(&mut terminal, "?", "this help");
     shows(&mut terminal, ESCAPE, "? help");
-    // Nor does a paste answer a confirmation that was not drawn before it.
+    // A paste does not answer a confirmation that was not drawn before it either.
     shows(&mut terminal, "iNo time\ryyy\r", "The reason: No time");
     terminal.wait_for("that keys count", |screen| !text_of(screen).contains("keys rest"));
     assert!(terminal.text().contains("The reason: No time"), "{}", terminal.text());

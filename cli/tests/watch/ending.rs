@@ -1,4 +1,4 @@
-//! However the full screen ends, the terminal is as before.
+//! No matter how the full screen ends, the terminal is as before.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn watching(scene: &Scene) -> (Terminal, String) {
     (terminal, before)
 }
 
-/// Checks that a program has ended, and left the terminal as before.
+/// Checks that a program has ended and has left the terminal as before.
 fn check_restored(terminal: &mut Terminal, before: &str, ending: &Ending, how: &str) {
     assert_eq!(&terminal.ending(), ending, "{how}");
     check_normal(terminal, before, how);
@@ -93,7 +93,7 @@ fn a_stop_gives_the_terminal_back_until_the_program_goes_on() {
     }
 }
 
-/// Waits until the program is stopped: the modes are given back before.
+/// Waits until the program is stopped. It restores the modes before that.
 fn check_stopped(terminal: &Terminal) {
     let status = format!("/proc/{}/stat", terminal.process());
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -125,7 +125,7 @@ fn where_there_is_no_full_screen_changes_are_lines() {
         let scene = Scene::of_history("cmd/shop");
         let mut terminal = scene.watch_with(arguments, environment, SIZE);
         let is_shown = || terminal.text().contains("decision: cents");
-        // Lines can begin with what happens from now on, and nothing says when that is.
+        // The lines can begin with events from now on, and no message says when they begin.
         let deadline = Instant::now() + Duration::from_secs(60);
         while !is_shown() {
             assert!(Instant::now() < deadline, "{arguments:?} shows no lines: {}", terminal.text());

@@ -1,4 +1,5 @@
-//! Looking at a stack: moving, folding, searching, filtering, and what other processes do meanwhile.
+//! Looking at a stack: moving, folding, searching, filtering, and the actions of other processes in the
+//! meantime.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -116,7 +117,7 @@ fn the_details_show_everything_about_the_frame_and_scroll() {
     shows(&mut terminal, "v", "assistant");
     shows(&mut terminal, "v", "added as in_progress");
     shows(&mut terminal, "v", "Prices are integers in cents");
-    // In the details the arrows scroll, and change the view.
+    // In the details, the arrow keys scroll and change the view.
     shows(&mut terminal, &format!("{TAB}{RIGHT}"), "<stack-context");
     let before = terminal.text();
     press(&mut terminal, DOWN);
@@ -336,7 +337,7 @@ fn the_history_of_a_frame_reaches_back_and_says_what_is_left_out() {
     stack.add_decision("f4", "the newest decision").unwrap();
     let mut terminal = scene.watch(WIDE);
     go(&mut terminal, "", "f4");
-    // The event before 12,000 others.
+    // The event that came before 12,000 other events.
     shows(&mut terminal, "V", "added as");
     assert!(!terminal.text().contains("left out"), "{}", terminal.text());
     for number in 0..250 {
@@ -370,7 +371,7 @@ fn filters_and_searches_give_back_folds_filter_and_selection() {
     shows(&mut terminal, "7", "only failed");
     shows(&mut terminal, ESCAPE, "+8");
     assert!(!terminal.text().contains("── [x] f2"), "the fold is kept: {}", terminal.text());
-    // A search prefers the frames of the filter; what it changes is given back.
+    // A search prefers the frames of the filter. What the search changes is restored.
     shows(&mut terminal, "f7", "only failed");
     shows(&mut terminal, "0", "follows the active frame");
     shows(&mut terminal, "7", "only failed");
@@ -448,14 +449,14 @@ fn the_mouse_selects_folds_and_scrolls_if_it_is_wanted() {
     shows(&mut terminal, &mouse(left, 5, row), "▾ [>] f1");
     go(&mut terminal, &mouse(down, 5, row), "f4");
     go(&mut terminal, &mouse(up, 5, row), "f1");
-    // A leaf is shown in the details, where the wheel scrolls the text.
+    // A leaf is shown in the details. There the wheel scrolls the text.
     let row = row_with(&terminal, "f4 Pay for the cart");
     go(&mut terminal, &mouse(left, 5, row), "f4");
     press(&mut terminal, &mouse(left, 5, row));
     shows(&mut terminal, "v", "<stack-context>");
     hides(&mut terminal, &mouse(down, 90, 12), "<stack-context>");
     shows(&mut terminal, &mouse(up, 90, 12), "<stack-context>");
-    // A sheet is closed by a click, and a question of the screen does not hear the mouse.
+    // A click closes a sheet, and a question on the screen ignores the mouse.
     shows(&mut terminal, "?", "any key back");
     hides(&mut terminal, &mouse(left, 5, 5), "any key back");
     shows(&mut terminal, "/cart", "Enter keep");
@@ -474,7 +475,7 @@ fn a_sheet_tells_who_is_at_work_and_what_the_last_hour_has_cost() {
     shows(&mut terminal, "c", "At work on 1 frame");
     terminal.wait_for_text("no request to a model");
     let hold = stack.hold(NewHold::new("build-1", 60_000).frame(cart)).unwrap().unwrap();
-    // What was longer ago does not count.
+    // Usage from a longer time ago does not count.
     let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let earlier = StackOptions::default().clock(Arc::new(move || now - 2 * 3_600_000));
     let before = Stack::open(scene.folder.path(), earlier).unwrap();

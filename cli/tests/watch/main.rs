@@ -1,6 +1,6 @@
 //! `callstack watch` on the full screen, in a real pseudo-terminal.
 
-// Unix alone: signals, and the modes of its terminals.
+// Only on Unix: signals, and the modes of its terminals.
 #![cfg(unix)]
 
 mod acting;

@@ -24,7 +24,7 @@ const FOREGROUND: &str = "#d7dae0";
 /// The largest size of the picture, in bytes.
 const MOST_BYTES: usize = 60 * 1024;
 
-/// Makes a stack whose past is told minute by minute.
+/// Makes a stack whose past is given minute by minute.
 struct Story {
     stack: Stack,
     now: Arc<AtomicU64>,
@@ -61,7 +61,7 @@ impl Story {
     }
 }
 
-/// A shop: parts are done, several agents work, one waits for an answer, and the rest is planned.
+/// A shop: some parts are done, several agents work, one frame waits for an answer, and the rest is planned.
 fn tell(folder: &Path) {
     let story = Story::begin(folder);
     let stack = &story.stack;
@@ -227,7 +227,7 @@ fn svg(screen: &Screen, folder: &str, name: &str) -> String {
     svg
 }
 
-/// Draws what is behind the reversed cells of a row.
+/// Draws the background of the reversed cells of a row.
 fn draw_backgrounds(screen: &Screen, row: u16, svg: &mut String) {
     let (_, columns) = screen.size();
     let background = |column: u16| screen.cell(row, column).and_then(|cell| Look::of(cell).background);
@@ -250,7 +250,7 @@ fn draw_backgrounds(screen: &Screen, row: u16, svg: &mut String) {
     }
 }
 
-/// Draws a run of cells: each piece between wide gaps for itself, at its column.
+/// Draws a run of cells: each piece between wide gaps is drawn separately, at its column.
 fn draw_run(look: &Look, text: &str, column: u16, row: u16, svg: &mut String) {
     let (x, y) = (f64::from(column) * CELL.0 + MARGIN, f64::from(row) * CELL.1 + MARGIN);
     let mut place = 0;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_callstack");
 
-/// The arrow keys, and others that are more than one byte.
+/// The arrow keys, and other keys that have more than one byte.
 pub const UP: &str = "\x1b[A";
 pub const DOWN: &str = "\x1b[B";
 pub const RIGHT: &str = "\x1b[C";
@@ -23,7 +23,7 @@ pub const ESCAPE: &str = "\x1b";
 pub const ENTER: &str = "\r";
 pub const TAB: &str = "\t";
 
-/// Sends keys when the program does not discard them any more.
+/// Sends keys as soon as the program no longer discards them.
 pub fn press(terminal: &mut Terminal, keys: &str) {
     terminal.wait_for("that keys count", |screen| !text_of(screen).contains("keys rest"));
     terminal.press(keys);
@@ -42,8 +42,8 @@ impl Scene {
         scene
     }
 
-    /// The stack of a history in `cmd/` or `watch/`, which has ended just now: so the ages of its frames are known. The
-    /// half minute keeps them from changing while the test runs.
+    /// The stack of a history in `cmd/` or `watch/`. The history has ended just now, so the ages of its
+    /// frames are known. The half minute keeps the ages from changing while the test runs.
     pub fn of_history(name: &str) -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
         let history = fs::read_to_string(source.join("history.jsonl")).unwrap();
@@ -64,7 +64,7 @@ impl Scene {
         Self { folder }
     }
 
-    /// The stack, for another process.
+    /// The stack, as another process has it.
     pub fn stack(&self) -> Stack {
         Stack::open(self.folder.path(), StackOptions::default()).unwrap()
     }
@@ -81,7 +81,7 @@ impl Scene {
     }
 }
 
-/// A text with the name of the stack's folder, and of times, replaced: they differ each time.
+/// A text in which the name of the stack's folder and the times are replaced, because they differ each time.
 pub fn stable(text: &str, folder: &Path) -> String {
     let name = folder.to_str().unwrap();
     let shown = format!("{:<width$}", "/stack", width = name.len());

@@ -1,4 +1,4 @@
-//! The screens at three sizes, as goldens. UPDATE_GOLDEN=1 rewrites them.
+//! The screens at three sizes, compared with golden files. UPDATE_GOLDEN=1 rewrites them.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::scene::{DOWN, ENTER, Scene, UP, stable};
 
 const SIZES: [Size; 3] = [(120, 32), (80, 24), (40, 12)];
 
-/// Waits until the screen is that of a golden file.
+/// Waits until the screen equals a golden file.
 fn check(scene: &Scene, terminal: &Terminal, name: &str) {
     let (rows, columns) = terminal.screen().size();
     let file = format!("tests/watch/golden/{name}-{columns}x{rows}.txt");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let shown = |text: &str| stable(text, scene.folder.path()) + "\n";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        // A picture is drawn each second, so the last of these comes after all keys.
+        // The program draws a picture each second, so the last of these pictures comes after all keys.
         for _ in 0..3 {
             terminal.wait_for_update(terminal.updates());
         }

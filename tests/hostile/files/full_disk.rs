@@ -1,4 +1,4 @@
-//! Disks without room, and limits to the size of files.
+//! Disks without free space, and limits to the size of files.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::tempdir;
 
 use super::ids;
 
-/// Works with a stack and returns the acknowledged frames, and the code of each error with the step it came from.
+/// Works with a stack and returns the acknowledged frames, and each error with the step that caused it.
 fn work(folder: &Path) -> (Vec<String>, Vec<(&'static str, Error)>) {
     let (mut acknowledged, mut errors) = (Vec::new(), Vec::new());
     let mut note = |step: &'static str, result: Result<(), Error>| {
@@ -40,8 +40,8 @@ fn work(folder: &Path) -> (Vec<String>, Vec<(&'static str, Error)>) {
     (acknowledged, errors)
 }
 
-/// Writes a file of this size, once the space of the removed ones is free: a process that another test has just started can
-/// have them open for a moment.
+/// Writes a file of this size as soon as the space of the removed files is free. A process that another test
+/// has just started can have these files open for a moment.
 fn fill(path: &Path, size: usize) {
     let is_written = (0..1_000).any(|_| {
         let written = fs::write(path, vec![0; size]);
@@ -79,7 +79,7 @@ fn a_disk_with_any_room_left_says_that_it_is_full() {
                 assert_eq!(error.code(), "disk_full", "{room} KB are left, {step}: {error}");
                 steps.insert(*step);
             }
-            // An empty file has no space, also while somebody has it open.
+            // An empty file takes no space, even while another process has it open.
             fs::write(&filler, "").unwrap();
             let stack = Stack::open(&folder, StackOptions::default()).unwrap();
             assert_eq!(ids(&stack), acknowledged, "{room} KB were left: what was acknowledged, and nothing else");

@@ -1,5 +1,5 @@
-//! Folders that a stranger has prepared: databases with more than a stack's tables, paths of logs that lead outside, and
-//! exports over the files of others.
+//! Folders that a stranger has prepared: databases that contain more than the tables of a stack, paths of
+//! logs that lead outside, and exports over existing files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,8 +37,9 @@ fn a_database_with_more_than_the_tables_of_a_stack_is_refused() {
     }
 }
 
-/// Prepares a journal that must be rolled back beside a database, and a file that it names. SQLite takes the file for the journal of
-/// several databases, and deletes it: it has the form of such a name, and its text names the journal.
+/// Prepares a journal that must be rolled back beside a database, and a file that the journal names. The file
+/// has a name in the form of a journal of several databases, and its text names the journal. So SQLite takes
+/// it for such a journal, and deletes it.
 fn prepare_journal(folder: &Path, database: &str) -> PathBuf {
     let journal = folder.join(format!("{database}-journal"));
     let victim = folder.with_file_name("victim-mj00000090a");
@@ -65,7 +66,7 @@ fn a_prepared_journal_deletes_nothing() {
     let place = tempdir().unwrap();
     let folder = place.path().join("stack");
     drop(open(&folder));
-    // The database as a stranger may leave it: not in WAL mode.
+    // The database in a form in which a stranger may leave it: not in WAL mode.
     let path = folder.join("stack.db");
     let user = Connection::open(&path).unwrap();
     user.pragma_update(None, "journal_mode", "DELETE").unwrap();
@@ -142,7 +143,7 @@ fn a_state_without_a_folder_names_no_file() {
     let secret = place.path().join("secret.jsonl");
     fs::write(&secret, "{}\n").unwrap();
     let outside = [secret.to_str().unwrap(), "/etc/passwd", "../secret.jsonl"];
-    // This one exists in the working folder of the tests.
+    // This file exists in the working folder of the tests.
     let relative = "Cargo.toml";
     assert!(Path::new(relative).is_file());
     let frames: serde_json::Map<_, _> = outside
@@ -166,12 +167,12 @@ fn a_state_without_a_folder_names_no_file() {
         assert_eq!(said, is_outside, "{path}: {repairs:?}");
         let xml = stack.context(id.as_str(), &Settings::default()).unwrap().xml.to_string();
         assert!(!xml.contains(path), "{path}: {xml}");
-        // The log of an imported frame is not here.
+        // The log of an imported frame is not in this folder.
         assert_eq!(target.frame(imported[number]).unwrap().log_path, None);
         let xml = target.context(imported[number], &Settings::default()).unwrap().xml.to_string();
         assert!(!xml.contains(path), "{path}: {xml}");
     }
-    // The host may name a log, also without a folder.
+    // The host may name a log, even without a folder.
     let log = secret.to_str().unwrap();
     stack.log("ses_0").set_path(log).unwrap();
     assert!(stack.context("ses_0", &Settings::default()).unwrap().xml.contains("secret.jsonl"));

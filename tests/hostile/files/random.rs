@@ -1,5 +1,5 @@
-//! Random folders: whatever is in them, nothing outside changes, no call hangs, and what is acknowledged is kept.
-//! `STACK_TEST_FOLDERS` sets their number; the fuzz target `folder` searches for more.
+//! Random folders. No matter what is in them: nothing outside changes, no call hangs, and everything that is
+//! acknowledged is kept. `STACK_TEST_FOLDERS` sets their number; the fuzz target `folder` searches for more.
 
 use support::{Random, folder, in_time};
 

@@ -1,4 +1,4 @@
-//! Links, pipes and folders in place of the stack's files, as version control may carry them.
+//! Links, pipes and folders in place of the stack's files. Version control may contain them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use support::folder::{NAMES, STATE, contents, work};
 use support::in_time;
 use tempfile::tempdir;
 
-/// Puts something at the name in a new folder, with or without files to import.
+/// Puts a link, a pipe or a folder at the name in a new folder, with or without files to import.
 fn at(folder: &Path, name: &str, has_state: bool, put: impl Fn(&Path)) {
     fs::create_dir_all(folder).unwrap();
     if has_state && name != "state.json" {
@@ -25,7 +25,7 @@ fn at(folder: &Path, name: &str, has_state: bool, put: impl Fn(&Path)) {
 #[test]
 fn no_link_in_the_folder_leads_outside() {
     for name in NAMES {
-        // To a file, a folder, a file in a folder, and to nothing.
+        // Links to a file, to a folder, to a file in a folder, and to nothing.
         for target in ["file", "folder", "folder/inner.json", "nothing", "folder/nothing"] {
             for has_state in [false, true] {
                 let place = tempdir().unwrap();

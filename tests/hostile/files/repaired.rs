@@ -1,4 +1,4 @@
-//! Repairs of the files beside the database: those that find nothing wrong leave nothing behind.
+//! Repairs of the files beside the database: a repair that finds nothing wrong leaves no copy.
 
 use std::fs;
 
@@ -21,13 +21,13 @@ fn a_repair_keeps_a_copy_only_of_files_that_are_wrong() {
     };
     let repaired = stack.repair().unwrap();
     assert_eq!((repaired.are_rewritten, repaired.kept_in, copies()), (false, None, 0));
-    // Files that are behind are not wrong.
+    // Files that are behind the database are not wrong.
     let other = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
     push(&other, "ses_3");
     other.add_decision("ses_0", "Cents").unwrap();
     assert_eq!((stack.repair().unwrap().kept_in, copies()), (None, 0));
     assert!(fs::read_to_string(folder.path().join("frames/ses_0.json")).unwrap().contains("Cents"));
-    // A file that is missing is written, and there is nothing to keep.
+    // A missing file is written, and there is nothing to keep.
     fs::remove_file(folder.path().join("frames/ses_1.json")).unwrap();
     let repaired = stack.repair().unwrap();
     assert_eq!((repaired.are_rewritten, repaired.kept_in, copies()), (true, None, 0));

@@ -10,7 +10,8 @@ use tempfile::{TempDir, tempdir};
 
 use super::{ids, open, push};
 
-/// A stack with a root and some work, in the folder `stack` of a temporary folder, and a copy of it from before the work.
+/// A stack with a root and some work, in the folder `stack` of a temporary folder, and a copy of the stack
+/// from before the work.
 fn with_older_copy() -> (TempDir, Stack) {
     let place = tempdir().unwrap();
     let stack = open(&place.path().join("stack"));
@@ -23,7 +24,7 @@ fn with_older_copy() -> (TempDir, Stack) {
     (place, stack)
 }
 
-/// Copies files into a folder, and writes over what is there.
+/// Copies files into a folder, and overwrites the files that exist there.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -33,7 +34,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Each way to replace the folder, by its name. The paths are the place of all folders, and the stack's folder.
+/// Each way to replace the folder, with its name. The paths are the folder that contains all folders, and the
+/// folder of the stack.
 type Replace = fn(&Path, &Path);
 const WAYS: &[(&str, Replace)] = &[
     ("deleted and begun anew by another", |_, folder| {
@@ -96,7 +98,7 @@ const WAYS: &[(&str, Replace)] = &[
     ("the lock removed", |_, folder| fs::remove_file(folder.join("stack.db-write")).unwrap()),
 ];
 
-/// The ways that replace some files of the database and leave others.
+/// The ways that replace some files of the database and do not replace others.
 const PARTLY: &[&str] = &[
     "the database restored from a copy, and the rest removed",
     "the database overwritten beside its log",
@@ -129,7 +131,7 @@ fn a_replaced_folder_is_noticed_by_the_next_command_and_not_written_to() {
         drop(stack);
         let mut now = folder.exists().then(|| contents(&folder));
         if *way == "the write-ahead log removed" {
-            // What the removed log contained is saved in the database, which is the stack's own.
+            // The content of the removed log is saved in the database, which is the stack's own database.
             let all =
                 [now.as_mut(), found.clone().as_mut()].map(|files| files.unwrap().remove(&folder.join("stack.db")));
             assert_ne!(all[0], all[1]);
@@ -150,7 +152,8 @@ fn a_stack_opened_again_after_the_folder_was_replaced_works() {
         replace(place.path(), &folder);
         assert!(stack.push(NewFrame::new("Into nowhere").root()).is_err(), "{way}");
         if PARTLY.contains(way) {
-            // As the error says: close it everywhere first. Parts of two databases work together only by chance.
+            // Do what the error says: close the stack everywhere first. Parts of two databases only work
+            // together by chance.
             drop(stack);
             push(&open(&folder), "ses_new");
             assert_eq!(ids(&open(&folder)).last().unwrap(), "ses_new", "{way}");
@@ -160,7 +163,7 @@ fn a_stack_opened_again_after_the_folder_was_replaced_works() {
         push(&again, "ses_new");
         let expected = ids(&again);
         assert_eq!(stack.push(NewFrame::new("Into nowhere").root()).unwrap_err().code(), "replaced", "{way}");
-        // Closing the old one must not take anything from the new one.
+        // Closing the old stack must not remove anything from the new stack.
         drop(stack);
         push(&again, "ses_newer");
         drop(again);
@@ -209,7 +212,7 @@ fn a_folder_swapped_again_and_again_loses_no_acknowledged_command() {
     let acknowledged: Vec<String> = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                // A rename may meet the mirror, which makes its folder again.
+                // A rename may happen while the mirror makes its folder again.
                 let _ = fs::rename(&folder, &away);
                 std::thread::yield_now();
                 let _ = fs::rename(&away, &folder);

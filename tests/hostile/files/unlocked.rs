@@ -1,5 +1,5 @@
-//! Processes that lose SQLite's own locks. The system drops all POSIX locks of a process on a file when the process
-//! closes any descriptor of it, for example because the host copies the folder.
+//! Processes that lose the locks of SQLite. When a process closes any descriptor of a file, the system drops
+//! all POSIX locks of the process on this file. That happens, for example, when the host copies the folder.
 //!
 //! The workers are this program, started again with a role in its environment. `STACK_TEST_COPIERS` and
 //! `STACK_TEST_COPIER_COMMANDS` set the amount of work; `make soak` uses larger values.
@@ -36,7 +36,7 @@ fn say(line: &str) {
     std::io::stdout().write_all(format!("said {line}\n").as_bytes()).unwrap();
 }
 
-/// The lines that a worker says.
+/// The lines that a worker prints.
 fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     lines.filter_map(|line| line.strip_prefix("said ").map(str::to_owned))
@@ -45,16 +45,16 @@ fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
 /// Reads every file of the folder, which drops the POSIX locks of this process on them.
 fn read_all(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
-        // A file of the mirror may be replaced in between.
+        // A file of the mirror may be replaced in the meantime.
         let _ = fs::read(entry.unwrap().path());
     }
 }
 
-/// Opens and closes the database as another program does. SQLite deletes the write-ahead log when it believes that it
-/// closes the last connection.
+/// Opens and closes the database in the way another program does. SQLite deletes the write-ahead log when it
+/// believes that it closes the last connection.
 fn visit(folder: &Path) {
     let visitor = Connection::open(folder.join("stack.db")).unwrap();
-    // Fails only if the database is locked at this moment.
+    // This only fails if the database is locked at this moment.
     let _ = visitor.query_row("SELECT count(*) FROM events", [], |_| Ok(()));
 }
 
@@ -65,7 +65,7 @@ fn a_worker() {
     let folder = std::path::PathBuf::from(std::env::var_os("STACK_TEST_FOLDER").unwrap());
     if role == "checkpoint" {
         let other_program = Connection::open(folder.join("stack.db")).unwrap();
-        // Fails if the database is in use at this moment.
+        // This fails if the database is in use at this moment.
         let _ = other_program.query_row(&format!("PRAGMA wal_checkpoint({name})"), [], |_| Ok(()));
         return;
     }
@@ -89,7 +89,7 @@ fn a_worker() {
                 is_over.store(true, Ordering::Relaxed);
             });
         }
-        // Writes before and after its locks fell, then waits to be killed.
+        // Writes before and after the locks are dropped, then waits to be killed.
         "unlocked" => {
             (0..3).for_each(&acknowledge);
             read_all(&folder);
@@ -128,7 +128,7 @@ fn processes_that_copy_the_folder_while_they_write_lose_nothing() {
         .collect();
     let mut acknowledged = Vec::new();
     while workers.iter_mut().any(|worker| worker.try_wait().unwrap().is_none()) {
-        // Others come and go.
+        // Other stacks open and close the folder.
         drop(Stack::open(folder.path(), StackOptions::default().busy_timeout(120_000)).unwrap());
         visit(folder.path());
     }
@@ -209,7 +209,8 @@ fn a_checkpoint_of_another_program_takes_nothing_acknowledged_from_a_transaction
             checkpoint(mode, folder.path());
             match store.commit() {
                 Ok(()) => acknowledged.push(decision),
-                // The other program has emptied the log within the transaction, and SQLite or this library notices it.
+                // The other program has emptied the log during the transaction. SQLite or this library
+                // notices it.
                 Err(error) => {
                     assert!(mode == "TRUNCATE" && ["io", "replaced"].contains(&error.code()), "{mode}: {error}")
                 }

@@ -10,7 +10,7 @@ use super::Model;
 use super::holders::{End, Proof};
 use crate::Random;
 
-/// A command of the model, with frames as indices. An index past the end names a frame that does not exist.
+/// A command of the model. Its frames are indices. An index past the end names a frame that does not exist.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
     Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
@@ -48,7 +48,7 @@ pub(super) enum Ask {
     Reopen { frame: usize, reason: String },
 }
 
-/// An edit with frames as indices.
+/// An edit whose frames are indices.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Edit {
     pub(super) title: Option<String>,
@@ -290,7 +290,7 @@ pub(super) fn command(model: &Model, ask: &Ask) -> Command {
     }
 }
 
-/// The reference of an index: randomly the handle or the ID.
+/// A reference for an index: at random, the handle or the ID.
 fn reference(model: &Model, position: usize) -> FrameRef {
     match model.frames.get(position) {
         Some(frame) if position.is_multiple_of(2) => FrameRef::Text(frame.id.clone()),

@@ -1,4 +1,5 @@
-//! Random commands on the model and on the library, in memory and in stores: both must agree after each.
+//! Random commands on the model and on the library, in memory and in stores. The model and the library must
+//! agree after each command.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "tools")]
@@ -20,8 +21,8 @@ use crate::Random;
 #[cfg(feature = "tools")]
 use crate::options_at;
 
-/// Executes random commands on a tree and on the model, and checks that they agree after each; that a refused command
-/// changes nothing; and that a replay of the events gives the same tree.
+/// Executes random commands on a tree and on the model. Checks that both agree after each command, that a
+/// refused command changes nothing, and that a replay of the events gives the same tree.
 pub fn check(random: &mut Random, length: usize) {
     let (mut tree, mut model) = (Tree::new(), Model::default());
     let mut commands = Commands::default();
@@ -73,9 +74,10 @@ pub fn check(random: &mut Random, length: usize) {
     assert_eq!(repairs.len() + more.len(), 0, "{repairs:?} {more:?}");
 }
 
-/// Executes random commands on the model and on a stack that `opened` opens, again and again, and that keeps at most this number of
-/// frames of finished trees in memory. Snapshots are made often, so finished trees leave the memory; now and then the stack is opened
-/// again, made anew of its events, or its history compacted. Both must agree after each command.
+/// Executes random commands on the model and on a stack that `opened` opens, again and again. The stack keeps
+/// at most this number of frames of finished trees in memory. Snapshots are made often, so finished trees
+/// leave the memory. From time to time, the stack is opened again, rebuilt from its events, or its history is
+/// compacted. Both must agree after each command.
 #[cfg(feature = "tools")]
 pub fn check_in_store(
     random: &mut Random,
@@ -87,7 +89,7 @@ pub fn check_in_store(
     let open = || opened(options_at(&now).mirror(false).finished_frames(finished_frames));
     let (mut stack, mut model) = (open(), Model::default());
     let mut commands = Commands::default();
-    // Another user of the same stack, who is often behind.
+    // A second opened stack in the same place, which is often behind.
     let other = open();
     for time in 1..=length as u64 {
         // The clock can be set back.
@@ -144,7 +146,7 @@ pub fn check_in_store(
     check_export(&stack, &options_at(&now).finished_frames(finished_frames));
 }
 
-/// Checks that the exported history makes the same stack again, also if it was compacted.
+/// Checks that the exported history makes the same stack again, even if it was compacted.
 #[cfg(feature = "tools")]
 fn check_export(stack: &Stack, options: &StackOptions) {
     let exported = |stack: &Stack| {

@@ -1,4 +1,4 @@
-//! What each command does to the model.
+//! The effect of each command on the model.
 
 use callstack_core::frame::{Holder, Release};
 use callstack_core::{FrameStatus, HolderKind, PopStatus};
@@ -9,7 +9,7 @@ use super::holding::holds;
 use super::{Answer, Model, Plain};
 
 impl Model {
-    /// Executes a command on the model. After an error the model is in no defined state.
+    /// Executes a command on the model. After an error, the state of the model is not defined.
     pub(super) fn carry_out(&mut self, ask: &Ask, who: Who, now: u64) -> Answer {
         if let Who::Worker(proof) = who {
             self.check_hold(proof)?;

@@ -1,4 +1,4 @@
-//! Who gives a command of the model, and what a holder of a frame names to prove that it is its own.
+//! The actors that give commands of the model, and the proof by which a holder shows that a frame is its own.
 
 use callstack_core::frame::Holder;
 use callstack_core::{Actor, Handle, Hold, HolderKind};
@@ -6,12 +6,12 @@ use callstack_core::{Actor, Handle, Hold, HolderKind};
 use super::Model;
 use crate::Random;
 
-/// Who gives a command.
+/// The actor that gives a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Who {
-    /// Whoever has the stack itself.
+    /// A caller that uses the stack directly, without the name of an actor.
     Nobody,
-    /// A conversation or a person, and whether it takes over what others hold.
+    /// A conversation or a person. The flag says whether it takes over frames of other holders.
     Named(HolderKind, &'static str, bool),
     Worker(Proof),
     Host(&'static str),
@@ -38,7 +38,7 @@ impl Who {
         }
     }
 
-    /// True if the holder of a frame is this one.
+    /// True if the holder of a frame is this actor.
     pub(super) fn is(self, frame: usize, holder: &Holder) -> bool {
         match self {
             Who::Nobody => false,
@@ -49,7 +49,7 @@ impl Who {
     }
 }
 
-/// What a holder names to prove that a frame is its own.
+/// The data by which a holder proves that a frame is its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Proof {
     pub(super) frame: usize,
@@ -58,7 +58,8 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Mostly that of the worker that has held the frame last, also if it is a while ago; else any.
+    /// In most cases the proof of the worker that has held the frame last, even if that was some time ago.
+    /// Otherwise any proof.
     pub(super) fn random(random: &mut Random, model: &Model, frame: usize) -> Self {
         let last = model.frames.get(frame).and_then(|plain| plain.holder.as_ref());
         let generation = match last {

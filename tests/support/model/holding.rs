@@ -1,4 +1,5 @@
-//! What it means for frames of the model that somebody holds them: who may begin, end and take them, and when they are free again.
+//! The meaning of holds for frames of the model: which actors may begin, end and take held frames, and when
+//! the frames are free again.
 
 use callstack_core::frame::{Holder, Release, Released};
 use callstack_core::{FrameStatus, HolderKind};
@@ -10,7 +11,7 @@ fn lasts(until: u64, now: u64) -> bool {
     until > now && until <= now + Holder::LONGEST_LEASE + 3_600_000
 }
 
-/// True if somebody has a frame at this time.
+/// True if a holder has a frame at this time.
 pub(super) fn holds(holder: &Holder, now: u64) -> bool {
     holder.released.is_none() && holder.until.is_none_or(|until| lasts(until, now))
 }
@@ -44,7 +45,7 @@ impl Model {
         }
     }
 
-    /// True if workers have something left to do below a frame, also below what is open there.
+    /// True if workers have something left to do below a frame, including below the open frames there.
     fn has_part_for_workers(&self, frame: usize) -> bool {
         (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
             let status = &self.frames[child].status;
@@ -58,7 +59,7 @@ impl Model {
         })
     }
 
-    /// Whether somebody may begin, end or take a frame.
+    /// Checks whether an actor may begin, end or take a frame.
     pub(super) fn check_free(&self, frame: usize, who: Who, now: u64) -> Answer {
         let Some(holder) = self.frames[frame].holder.as_ref().filter(|holder| holds(holder, now)) else {
             return Ok(());
@@ -72,7 +73,7 @@ impl Model {
         if takes || who.is(frame, holder) || holder.name.is_empty() { Ok(()) } else { Err("held") }
     }
 
-    /// As above, for what whoever has the stack itself may always do.
+    /// As above, but for actions that a caller with the stack itself may always perform.
     pub(super) fn check_actor(&self, frame: usize, who: Who, now: u64) -> Answer {
         if who == Who::Nobody { Ok(()) } else { self.check_free(frame, who, now) }
     }
@@ -103,7 +104,7 @@ impl Model {
         });
     }
 
-    /// The holder of a frame lets it go.
+    /// The holder of a frame releases it.
     pub(super) fn released(&mut self, frame: usize, how: Release, now: u64) {
         let plain = &mut self.frames[frame];
         let is_left = plain.status == FrameStatus::InProgress;
@@ -122,7 +123,7 @@ impl Model {
         holder.released = Some(Released { at: now, how });
     }
 
-    /// A frame is not in progress any more. Its host has it until its call is over.
+    /// A frame is no longer in progress. Its host has it until the host's call is over.
     pub(super) fn leave(&mut self, frame: usize, who: Who, now: u64) {
         let status = self.frames[frame].status;
         let holder = self.frames[frame].holder.clone().filter(|holder| holder.released.is_none());
@@ -132,7 +133,7 @@ impl Model {
         self.released(frame, if is_own { Release::Ended {} } else { stopped }, now);
     }
 
-    /// What was interrupted goes on, or has ended.
+    /// A frame that was interrupted continues, or has ended.
     pub(super) fn goes_on(&mut self, frame: usize) {
         let released = self.frames[frame].holder.as_mut().and_then(|holder| holder.released.as_mut());
         if let Some(released) = released.filter(|released| released.how == Release::Interrupted {}) {
@@ -140,7 +141,8 @@ impl Model {
         }
     }
 
-    /// The frames of which a conversation was the last holder, the one that it has entered last first, each with the time.
+    /// The frames whose last holder was a conversation, each with the time. The frame that it has entered
+    /// last comes first.
     fn on_the_way(&self, name: &str) -> Vec<(u64, usize)> {
         let is_of = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name == name;
         let holders = self.frames.iter().enumerate().filter_map(|(frame, plain)| Some((frame, plain.holder.as_ref()?)));
@@ -150,7 +152,8 @@ impl Model {
         entered
     }
 
-    /// Somebody begins a frame, or goes on with it: a conversation and a person hold it. `status`: before that.
+    /// An actor begins or resumes a frame. A conversation or a person then holds it. `status`: the status
+    /// before that.
     pub(super) fn take(&mut self, frame: usize, status: FrameStatus, who: Who, now: u64) {
         let Who::Named(kind, name, _) = who else {
             let is_part = status == FrameStatus::Planned
@@ -306,7 +309,7 @@ impl Model {
         let Some(active) = self.active else { return Ok(()) };
         let mut lineage = std::iter::once(active).chain(self.above(active));
         if let Some(highest) = lineage.rfind(|frame| stopped.contains(frame)) {
-            // As the frames were before: those that are stopped are open too.
+            // As the frames were before the stop: frames that are now stopped count as open, too.
             self.active = self.above(highest).into_iter().find(|above| self.is_open(*above));
         }
         Ok(())

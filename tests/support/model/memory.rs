@@ -1,9 +1,10 @@
-//! What frames of the model keep: chunks, registers, and results of their children.
+//! The data that frames of the model keep: chunks, registers, and results of their children.
 
 use super::{Model, Plain};
 
 impl Model {
-    /// The frame that owns the chunk with this name that a frame sees: itself, or the nearest ancestor.
+    /// The frame that owns the chunk with this name that a frame sees. It is the frame itself or the nearest
+    /// ancestor.
     pub(super) fn owner(&self, frame: usize, name: &str) -> Option<usize> {
         let mut lineage = vec![frame];
         lineage.extend(self.above(frame));

@@ -27,7 +27,7 @@ struct Plain {
     status: FrameStatus,
     title: String,
     results: Option<String>,
-    /// What it has waited for, with the answers.
+    /// The questions that the frame has waited for, with the answers.
     questions: Vec<(String, Option<String>)>,
     artifacts: Vec<String>,
     decisions: Vec<String>,
@@ -36,14 +36,14 @@ struct Plain {
     placeholder: bool,
     criteria: String,
     priority: Option<Priority>,
-    /// True if it was planned before it was begun.
+    /// True if the frame was planned before it was begun.
     was_planned: bool,
     log: Option<String>,
     chunks: Vec<(String, String)>,
     registers: Option<[String; 8]>,
     /// True if the conversation of the parent holds the results.
     held: bool,
-    /// The attempt before it.
+    /// The attempt before this frame.
     retry_of: Option<usize>,
     /// The last holder.
     holder: Option<Holder>,
@@ -53,9 +53,9 @@ struct Plain {
 struct Model {
     frames: Vec<Plain>,
     active: Option<usize>,
-    /// All frames; siblings stand in their order.
+    /// All frames. Siblings are in their order.
     order: Vec<usize>,
-    /// When each conversation has entered a frame last.
+    /// For each conversation, the time at which it has entered a frame last.
     entered: BTreeMap<String, u64>,
 }
 
@@ -85,7 +85,7 @@ impl Model {
         self.order.iter().copied().filter(|frame| self.frames[*frame].parent == parent).collect()
     }
 
-    /// The model with an order that only depends on the orders of siblings.
+    /// The model with an order that depends only on the orders of siblings.
     fn settled(&self) -> Self {
         let levels = std::iter::once(None).chain((0..self.frames.len()).map(Some)).map(|parent| self.level(parent));
         Self { order: levels.flatten().collect(), entered: BTreeMap::new(), ..self.clone() }

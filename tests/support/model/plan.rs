@@ -1,4 +1,5 @@
-//! The plan of the model: what depends on what, what can begin, in which order, and edits.
+//! The plan of the model: which frames depend on which other frames, which frames can begin, in which order,
+//! and edits.
 
 use callstack_core::{FrameStatus, HolderKind};
 
@@ -7,9 +8,10 @@ use super::holders::Who;
 use super::{Answer, Model};
 
 impl Model {
-    /// True if a planned frame has what it and the planned ones above it need, is not below one that has ended, and has no parts left.
+    /// True if a planned frame and the planned frames above it have what they need, if the frame is not below
+    /// a frame that has ended, and if it has no parts left.
     pub(super) fn can_begin(&self, frame: usize) -> bool {
-        // A part does not wait for what waits for it.
+        // A part does not wait for frames that wait for it.
         let has_what_it_needs = |whole: usize| {
             let mut dependencies = self.frames[whole].depends_on.iter().map(|dependency| self.newest(*dependency));
             dependencies.all(|dependency| {
@@ -32,7 +34,8 @@ impl Model {
             })
     }
 
-    /// All frames that come after a part of another one: who depends on it, with all below that, and what is above it within the whole.
+    /// All frames that come after a part of another frame: the frames that depend on the part, the frames
+    /// below these frames, and the frames above the part inside the whole.
     fn all_behind(&self, part: usize, whole: usize) -> Vec<usize> {
         let mut behind = vec![part];
         let mut next = 0;
@@ -61,13 +64,13 @@ impl Model {
         behind
     }
 
-    /// All frames in the order of the plan: each before what is below it.
+    /// All frames in the order of the plan: each frame comes before the frames below it.
     fn in_plan_order(&self, below: Option<usize>) -> Vec<usize> {
         let with_parts = |frame| std::iter::once(frame).chain(self.in_plan_order(Some(frame)));
         self.level(below).into_iter().flat_map(with_parts).collect()
     }
 
-    /// All frames in the order in which they are next.
+    /// All frames in the order in which they can be taken next.
     pub(super) fn most_urgent_first(&self) -> Vec<usize> {
         let mut frames = self.in_plan_order(None);
         let own = |frame: usize| self.frames[frame].priority;
@@ -77,12 +80,12 @@ impl Model {
         frames
     }
 
-    /// True if one frame is the other one, or above it.
+    /// True if one frame is the other frame, or is above it.
     fn is_kin(&self, one: usize, other: usize) -> bool {
         one == other || self.above(one).contains(&other) || self.above(other).contains(&one)
     }
 
-    /// True if a frame waits for another one, however many frames are between the two.
+    /// True if a frame waits for another frame, no matter how many frames are between them.
     pub(super) fn waits(&self, frame: usize, other: usize) -> bool {
         let dependencies = |at: usize| self.frames[at].depends_on.iter().map(|dependency| self.newest(*dependency));
         let mut reached: Vec<usize> = dependencies(frame).collect();
@@ -98,7 +101,7 @@ impl Model {
         reached.contains(&other)
     }
 
-    /// Dependencies, each work once.
+    /// The dependencies. Attempts at the same work are named only once.
     pub(super) fn once(&self, depends_on: &[usize]) -> Vec<usize> {
         let mut once: Vec<usize> = Vec::new();
         depends_on.iter().for_each(|dependency| {
@@ -149,7 +152,7 @@ impl Model {
         edit.priority.iter().for_each(|priority| plain.priority = *priority);
         plain.parent = parent;
         once.into_iter().for_each(|once| plain.depends_on = once);
-        // Any frame may have new kin now.
+        // Any frame can now have a dependency that is above or below it.
         for one in (0..self.frames.len()).filter(|_| parent != old || edit.depends_on.is_some()) {
             let is_kin = |other: &usize| self.is_kin(one, *other) || self.is_kin(one, self.newest(*other));
             if self.frames[one].depends_on.iter().any(is_kin) {

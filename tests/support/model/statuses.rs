@@ -1,4 +1,4 @@
-//! How frames of the model change their status, and begin anew.
+//! How frames of the model change their status, and how they are retried.
 
 use callstack_core::{FrameStatus, HolderKind};
 
@@ -45,7 +45,8 @@ impl Model {
         Ok(())
     }
 
-    /// The results of a frame that was blocked without a question say what it waits for: they become its question.
+    /// If a frame was blocked without a question, its results say what it waits for. They become its
+    /// question.
     pub(super) fn keep_reason(&mut self, frame: usize) {
         let frame = &mut self.frames[frame];
         if frame.status == FrameStatus::Blocked && frame.questions.is_empty() {
@@ -103,7 +104,7 @@ impl Model {
         Ok(())
     }
 
-    /// Lets a completed frame go on.
+    /// Resumes a completed frame.
     pub(super) fn reopen(&mut self, frame: usize, reason: &str, who: Who, now: u64) -> Answer {
         self.there(frame)?;
         if self.frames[frame].status != FrameStatus::Completed {
@@ -126,7 +127,7 @@ impl Model {
         Ok(())
     }
 
-    /// Begins a frame anew.
+    /// Retries a frame.
     pub(super) fn retry(
         &mut self,
         frame: usize,
@@ -159,7 +160,7 @@ impl Model {
             self.frames[frame].results = Some(format!("[interrupted, and begun anew] {so_far}"));
         }
         self.frames[frame].held = false;
-        // Who has stopped it has asked nothing.
+        // A stop of a frame does not count as a question.
         let asks = |question: &str, answer: &Option<String>| {
             old.status == FrameStatus::Blocked && answer.is_none() && !question.starts_with("It was stopped")
         };

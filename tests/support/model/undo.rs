@@ -9,7 +9,7 @@ pub(super) fn ann() -> Actor {
     Actor::new(HolderKind::Person, "ann")
 }
 
-/// A command that the person ann has given, with the model before and after it.
+/// A command that the person ann has given. It has the model before and after the command.
 struct Given {
     before: Model,
     after: Model,
@@ -21,7 +21,7 @@ struct Given {
 pub(super) struct Commands(Vec<Given>);
 
 impl Commands {
-    /// Notes a command if its events say that ann has given it.
+    /// Stores a command if its events say that ann has given it.
     pub(super) fn note(&mut self, events: &[Event], before: &Model, after: &Model) {
         let commanded = events.iter().find_map(|event| match &event.change {
             Change::Commanded { before, .. } => Some(before.is_some()),
@@ -35,8 +35,10 @@ impl Commands {
         }
     }
 
-    /// Checks what has become of the taking back of the last command: what it had changed is as before it, what it had added is
-    /// invalidated, and all else is as it was. Or it was refused because something has happened since, or for its kind.
+    /// Checks the result of taking back the last command. Either the data that the command had changed is as
+    /// before the command, the frames that it had added are invalidated, and everything else is unchanged. Or
+    /// taking it back was refused, because something has happened since then, or because commands of this
+    /// kind cannot be taken back.
     pub(super) fn check_undone(&mut self, undone: Result<(), Error>, model: &mut Model, view: Model) {
         let message = undone.as_ref().err().map(ToString::to_string).unwrap_or_default();
         match undone.map_err(|error| error.code()) {
@@ -44,7 +46,7 @@ impl Commands {
             Err("not_undone") => {
                 let last = self.0.last().expect("a command that cannot be taken back");
                 let has_changed = *model != last.after;
-                // A frame that an edit has taken out from below an ended one does not go back there.
+                // A frame that an edit has moved out from below an ended frame does not go back there.
                 let is_below_ended = message.contains("cannot go back");
                 assert!(
                     !last.is_reversible || has_changed || is_below_ended,
@@ -75,7 +77,7 @@ impl Commands {
     }
 }
 
-/// The frame after a command was taken back: where the command has changed it, it is as before.
+/// The frame after a command was taken back: the parts that the command has changed are as before.
 fn undone_frame(before: &Plain, after: &Plain, now: &Plain) -> Plain {
     fn choose<T: PartialEq + Clone>(before: &T, after: &T, now: &T) -> T {
         if before == after { now.clone() } else { before.clone() }

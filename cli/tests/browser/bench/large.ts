@@ -1,4 +1,5 @@
-// Measures the page of 10,000 frames with 20,000 requests: npm run bench. Prints figures, and asserts nothing.
+// Measures the page of 10,000 frames with 20,000 requests: npm run bench. Prints figures; it has no
+// assertions.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,7 +8,7 @@ import { open, PATIENCE, settle, startBrowser, TestStack } from "../test/common.
 const FRAMES = 10_000
 const REQUESTS = 2
 
-/** The history of a run of 10,000 frames: tasks in parts, four parts at a time, each task with requests. */
+/** The history of a run of 10,000 frames: tasks with parts, four parts at a time. Each task has requests. */
 function history(): string {
   const lines: string[] = []
   const origin = 1_700_000_000_000

@@ -16,17 +16,19 @@ export const history = join(cli, "tests/cmd/flame/history.jsonl")
 export const browserTests = join(cli, "tests/browser")
 export const screenshots = join(browserTests, "screenshots")
 
-/** The program: that of `make build` or `make program`, or another one named by CALLSTACK_PROGRAM. */
+/**
+ * The program: the one of `make build` or `make program`, or another program that CALLSTACK_PROGRAM names.
+ */
 const program = process.env["CALLSTACK_PROGRAM"] ?? resolve(cli, "../target/native/callstack")
 
-/** The time within which something must happen on a busy machine, in milliseconds. */
+/** The time within which an event must happen on a busy machine, in milliseconds. */
 export const PATIENCE = 10_000
 
-/** A stack in a folder of its own, which the end of the test removes. */
+/** A stack in a folder of its own. The folder is removed at the end of the test. */
 export class TestStack {
   readonly folder = mkdtempSync(join(tmpdir(), "callstack-view-"))
 
-  /** Runs a command on the stack. Returns what it writes. */
+  /** Runs a command on the stack. Returns the output of the command. */
   run(...command: string[]): string {
     assert.ok(existsSync(program), `${program} is missing: make program`)
     return execFileSync(program, command, { env: this.environment(), encoding: "utf8" })
@@ -98,14 +100,14 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...sandbox, "--disable-lcd-text"] })
 }
 
-/** An open page, with what went wrong in it and what it has asked for. */
+/** An open page, with the problems that occurred in it and the requests that it made. */
 export interface Opened extends AsyncDisposable {
   page: Page
   problems: string[]
   requests: string[]
 }
 
-/** Opens a page in a window of a usual size. A script, if there is one, runs before those of the page. */
+/** Opens a page in a window of a usual size. If a script is given, it runs before the scripts of the page. */
 export async function open(
   browser: Browser,
   url: string,
@@ -133,7 +135,7 @@ export async function open(
   return { page, problems, requests, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** Waits until the page has drawn what it knows. */
+/** Waits until the page has drawn all that it knows. */
 export async function settle(page: Page): Promise<void> {
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))")
 }
@@ -148,7 +150,7 @@ export function selectedTitle(page: Page): Promise<string> {
   return textOf(page.locator("#details .name"))
 }
 
-/** Keeps the texts of the newest drawing of the axis. */
+/** Keeps the texts that were drawn on the axis most recently. */
 export async function watchAxis(page: Page): Promise<void> {
   await page.evaluate(`(() => {
     const { clearRect, fillText } = CanvasRenderingContext2D.prototype
@@ -163,7 +165,7 @@ export async function watchAxis(page: Page): Promise<void> {
   })()`)
 }
 
-/** The labels of the axis after something was done. */
+/** The labels of the axis after an action. */
 export async function labelsAfter(page: Page, action: () => Promise<void>): Promise<string[]> {
   await action()
   await settle(page)

@@ -1,4 +1,5 @@
-// The page in the cases that need a run of their own: moved frames, requests taken together, keys of the strip, forced colours.
+// The page in cases that need a run of their own: moved frames, requests that are drawn together, keys of the
+// strip, forced colours.
 import assert from "node:assert/strict"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -58,7 +59,7 @@ function request(time: number, frame: number, more: object = {}): Entry {
   return [time, frame, { kind: "usageRecorded", modelRequest }]
 }
 
-/** The colours of a canvas, the most frequent first. */
+/** The colours of a canvas, the most frequent colour first. */
 function colorsOf(page: Page, canvas: string): Promise<string[]> {
   return page.evaluate(`(() => {
     const canvas = document.getElementById(${JSON.stringify(canvas)})
@@ -283,7 +284,7 @@ test("forced colours keep the statuses apart, and what is selected is seen", asy
   const { page } = opened
   assert.ok(await page.evaluate("matchMedia('(forced-colors: active)').matches"), "the colours are not forced")
   const bars = await colorsOf(page, "flame")
-  // Completed and failed, in the palette of light backgrounds or of dark ones.
+  // Completed and failed, in the palette for light backgrounds or in the palette for dark backgrounds.
   for (const [light, dark] of [
     ["159,214,192,255", "30,106,84,255"],
     ["242,149,107,255", "163,63,12,255"],
@@ -308,7 +309,7 @@ test("a stack without frames has a page", async () => {
   using stack = new TestStack()
   mkdirSync(join(stack.folder, "stack"))
   writeFileSync(join(stack.folder, "stack/state.json"), JSON.stringify({ version: 1, frames: {}, rootFrameIDs: [] }))
-  // A change that fails imports the file all the same.
+  // A change that fails still imports the file.
   assert.throws(() => stack.run("decide", "f1", "Nothing"))
   await using opened = await open(browser, stack.page())
   assert.equal(await opened.page.title(), "An empty stack – callstack")

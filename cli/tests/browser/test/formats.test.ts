@@ -1,4 +1,5 @@
-// The exports of `callstack` in speedscope: its JSON Schema, and its own importer, which reads the traces of Chrome too.
+// The exports of `callstack` in speedscope: its JSON Schema, and its own importer, which also reads the
+// traces of Chrome.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -29,7 +30,7 @@ function quietStack(): TestStack {
 
 /** Exports a stack. Returns the path of the file. */
 function exported(stack: TestStack, format: string): string {
-  // The name does not end in `.chrome.json`, by which speedscope knows an older format of Chrome.
+  // The name does not end in `.chrome.json`: speedscope takes such a file for an older format of Chrome.
   const file = join(stack.folder, `${format}.json`)
   stack.run("export", "--format", format, file)
   return file

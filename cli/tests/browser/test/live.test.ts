@@ -1,4 +1,4 @@
-// The served page: changes of other processes appear in it, and it says whether it is up to date.
+// The served page: it shows the changes of other processes, and it says whether it is up to date.
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import type { Browser } from "playwright-core"
@@ -129,7 +129,7 @@ test("a view at the end of the chart stays there when the chart becomes longer",
   await page.keyboard.press("+")
   const box = await chart.boundingBox()
   assert.ok(box)
-  // The last rows are free there.
+  // The last rows are free in this area.
   await page.mouse.move(box.x + box.width - 20, box.y + box.height - 3)
   await page.mouse.down()
   await page.mouse.move(box.x + 10, box.y + box.height - 3, { steps: 4 })

@@ -1,4 +1,4 @@
-// How the page looks, and whether everybody can use it: screenshots, and the rules of axe-core.
+// How the page looks, and whether all people can use it: screenshots, and the rules of axe-core.
 import assert from "node:assert/strict"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -12,7 +12,7 @@ import { fixedStack, type Opened, open, screenshots, settle, startBrowser, type 
 
 const viewport = { width: 1120, height: 740 }
 
-/** The font of all texts, which scripts/install-system-tools installs: other fonts would move everything. */
+/** The font of all texts, which scripts/install-system-tools installs. Other fonts would move everything. */
 const FONT = '* { font-family: "DejaVu Sans" !important }'
 
 /** The share of pixels that may differ in each part: other versions of the browser draw letters a little differently. */
@@ -34,7 +34,7 @@ after(() => browser.close())
 
 /** Opens the page of a stack with the font of the screenshots. */
 function openWithFont(stack: TestStack, options: BrowserContextOptions): Promise<Opened> {
-  // Not as an element, which the page's own policy forbids, and before the page draws anything.
+  // Not as an element, because the page's own policy forbids that, and before the page draws anything.
   const script = `{
     const sheet = new CSSStyleSheet()
     sheet.replaceSync(${JSON.stringify(FONT)})
@@ -97,7 +97,7 @@ function cutOut(picture: PNG, { x, y, width, height }: Place): PNG {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** Fails if axe-core finds anything. */
+/** Fails if axe-core finds a problem. */
 async function check(page: Page, what: string): Promise<void> {
   await page.evaluate(axe)
   const results = await page.evaluate<AxeResults>("axe.run()")

@@ -1,4 +1,4 @@
-// The page of `callstack view` as a file: what it shows, its keys, and texts that try to be more than texts.
+// The page of `callstack view` as a file: its content, its keys, and texts that try to act as code.
 import assert from "node:assert/strict"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -71,7 +71,7 @@ test("keys move in the chart, zoom, and change the width", async () => {
   await settle(page)
   const zoomed = await chart.screenshot()
   assert.notDeepEqual(zoomed, whole, "Enter zooms to the frame")
-  // At the zoomed place, a click beside the middle of the row still hits the frame.
+  // At the zoomed place, a click beside the middle of the row still selects the frame.
   await chart.click({ position: { x: 30, y: 64 } })
   assert.equal(await selectedTitle(page), "Client of the payment provider")
   await page.keyboard.press("0")
@@ -254,7 +254,7 @@ test("frames that are out of the plan are counted and out of sight", async () =>
   await page.getByRole("button", { name: "Hide 2 frames out of the plan" }).click()
   assert.equal(await items.count(), 2)
   assert.equal(await selectedTitle(page), "Shop", "the selected frame is always in the list")
-  // What a filter finds, or what is selected elsewhere, is shown.
+  // A frame that a filter finds, or that is selected elsewhere, becomes visible.
   await page.locator("#status-invalidated").click()
   assert.equal(await items.count(), 4)
   await page.locator("#status-invalidated").click()

@@ -1,4 +1,5 @@
-// The TypeScript SDK, the old and the new one, over pipes and HTTP, with each way of beginning a connection.
+// The TypeScript SDK, in its old and its new version, over pipes and HTTP, with each way to begin a
+// connection.
 
 import assert from "node:assert/strict"
 import { describe, test } from "node:test"
@@ -12,7 +13,7 @@ import { ENVIRONMENT, HttpServer, PROGRAM, Project, TOOLS } from "./common.js"
 
 const ME = { name: "test", version: "1" }
 
-/** What both clients can do. */
+/** The functions that both clients have. */
 interface Client {
   getServerVersion(): { name: string; version: string } | undefined
   getInstructions(): string | undefined
@@ -37,10 +38,10 @@ const pipe = (project: Project) => ({
 
 type Connect = (project: Project, http: () => Promise<HttpServer>) => Promise<Client>
 
-/** What a client says it can do: show forms to a person. */
+/** The capability that a client announces: it can show forms to a person. */
 const capabilities = { elicitation: { form: {} } }
 
-/** The person, who has the same answer to each question. */
+/** The person, who gives the same answer to each question. */
 const person = async (request: { params: { message: string } }) => ({
   action: "accept" as const,
   content: { answer: `20 % for ${request.params.message.split("\n").at(-1)}` },
@@ -97,7 +98,7 @@ const CLIENTS: Record<string, Connect> = {
   "SDK 2 over HTTP, of 2026-07-28": overNewHttp({ pin: "2026-07-28" }),
 }
 
-/** The clients that no question reaches. */
+/** The clients that do not receive questions. */
 const ONLY_TOLD = ["SDK 1 over HTTP", "SDK 2 over HTTP, of the era with initialize"]
 
 interface Answer {

@@ -15,7 +15,7 @@ export const PROGRAM = resolve(
 /** The names of the tools that are offered by default. */
 export const TOOLS = ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]
 
-/** The environment of servers, without what names a conversation. */
+/** The environment of servers, without the variables that name a conversation. */
 export const ENVIRONMENT: Record<string, string> = { PATH: process.env["PATH"] ?? "", HOME: tmpdir() }
 
 /** A temporary folder that is removed at the end of a block. */
