@@ -23,8 +23,8 @@ pub fn types(api: &Api) -> String {
          Union\n\nif sys.version_info >= (3, 11):\n    from typing import NotRequired\nelse:\n    from typing_extensions import \
          NotRequired\n"
     );
-    // Classes first: the names of types are values, which must exist before they are used.
-    let mut aliases = String::new();
+    // What has no other record as its base comes first, then what has, then the names of types, which are values.
+    let (mut derived, mut aliases) = (String::new(), String::new());
     for (name, schema) in &api.records {
         let mut writer = Types { is_given: !api.taken.contains(name), owner: name, classes: String::new() };
         let meaning = crate::shape::meaning_of(schema);
@@ -36,7 +36,7 @@ pub fn types(api: &Api) -> String {
             }
             shape => {
                 let written = writer.shape(&shape, "");
-                text.push_str(&writer.classes);
+                derived.push_str(&writer.classes);
                 // A text, because it names classes of other types.
                 let quoted = if written.contains('"') { format!("'{written}'") } else { format!("\"{written}\"") };
                 let value = if written.starts_with("Literal") || written == "str" { written } else { quoted };
@@ -47,7 +47,7 @@ pub fn types(api: &Api) -> String {
             }
         }
     }
-    text + &aliases
+    text + &derived + &aliases
 }
 
 /// What the words of a type mean.

@@ -333,141 +333,6 @@ class ConversationCost(TypedDict):
     weight: int
 
 
-class EffectLog(TypedDict):
-    """Write a line to the host's log."""
-
-    #: 
-    kind: Literal["log"]
-
-    #: Details: a JSON object with the session, the frame and other data of the event.
-    data: dict[str, Any]
-
-    #: The severity.
-    level: LogLevel
-
-    #: A short description of the event, such as `Subagent completed`.
-    message: str
-
-
-class EffectDescribeSession(TypedDict):
-    """Describe an unknown session: report `SessionCreated`, or `SessionDeleted` if the session does not exist."""
-
-    #: 
-    kind: Literal["describeSession"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class EffectCreateSession(TypedDict):
-    """Create a session for a call.
-
-    Report `CallStarted`, or `CallEnded` with an error if this fails.
-    """
-
-    #: 
-    kind: Literal["createSession"]
-
-    #: The call.
-    call: int
-
-    #: ID of the calling session, which is the parent of the new one.
-    parentID: str
-
-    #: Title of the new session.
-    title: str
-
-
-class EffectPrompt(TypedDict):
-    """Send a prompt to a session and wait for its answer.
-
-    Then report `CallEnded`.
-    """
-
-    #: 
-    kind: Literal["prompt"]
-
-    #: The call.
-    call: int
-
-    #: ID of the calling session. Use its model and agent.
-    callerID: str
-
-    #: ID of the session.
-    sessionID: str
-
-    #: The prompt.
-    text: str
-
-
-class EffectAbortSession(TypedDict):
-    """Abort the current work of a session."""
-
-    #: 
-    kind: Literal["abortSession"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class EffectCompactSession(TypedDict):
-    """Compact a session.
-
-    Then report `SessionCompacted`, without messages if the compaction failed.
-    """
-
-    #: 
-    kind: Literal["compactSession"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class EffectCompactionPrompt(TypedDict):
-    """Add this text to the prompt for the summary of a session that is being compacted."""
-
-    #: 
-    kind: Literal["compactionPrompt"]
-
-    #: ID of the session.
-    sessionID: str
-
-    #: The text to add.
-    text: str
-
-
-class EffectAnswer(TypedDict):
-    """Return the answer of a tool call that was waiting for a call."""
-
-    #: 
-    kind: Literal["answer"]
-
-    #: The call, as the tool returned it.
-    call: int
-
-    #: The frames that the call has popped, or for whose ends it has waited. The answer says how they have
-    #: ended, or what they wait for.
-    ended: list[Handle]
-
-    #: The answer.
-    text: str
-
-    #: One line for people that says what the call was about and how it ended.
-    title: str
-
-
-class EffectReadMessages(TypedDict):
-    """Read the messages of a session and report `SessionMessages`, with an empty list if the session does not
-    exist.
-    """
-
-    #: 
-    kind: Literal["readMessages"]
-
-    #: ID of the session.
-    sessionID: str
-
-
 class Entry(TypedDict):
     """The result for one frame that was considered for a context."""
 
@@ -510,95 +375,6 @@ class EventQuery(TypedDict):
 
     #: Only events up to this revision. Default: all.
     until: NotRequired[int]
-
-
-class FileChangeWritten(TypedDict):
-    """The file was created or changed."""
-
-    #: 
-    kind: Literal["written"]
-
-    #: Path of the file.
-    path: str
-
-
-class FileChangeDeleted(TypedDict):
-    """The file was deleted."""
-
-    #: 
-    kind: Literal["deleted"]
-
-    #: Path of the file.
-    path: str
-
-
-_FileChangeRenamedWords = TypedDict("_FileChangeRenamedWords", {"from": "str"})
-
-
-class FileChangeRenamed(_FileChangeRenamedWords):
-    """The file has another path, and perhaps another content."""
-
-    #: 
-    kind: Literal["renamed"]
-
-    #: The path now.
-    to: str
-
-
-class FinishDone(TypedDict):
-    """The frame is completed.
-
-    If frames were planned below it, it is put back until they are done.
-    """
-
-    #: 
-    end: Literal["done"]
-
-    #: The results in full.
-    results: str
-
-    #: A short form for the contexts of other frames. Default: the full results are used.
-    resultsCompacted: NotRequired[str]
-
-
-class FinishFailed(TypedDict):
-    """The frame has failed."""
-
-    #: 
-    end: Literal["failed"]
-
-    #: The results in full: why it has failed.
-    results: str
-
-    #: A short form for the contexts of other frames. Default: the full results are used.
-    resultsCompacted: NotRequired[str]
-
-
-class FinishAsks(TypedDict):
-    """The frame is blocked: it waits for an answer."""
-
-    #: 
-    end: Literal["asks"]
-
-    #: What the frame needs, and who can give it.
-    question: str
-
-    #: The results so far, in full. Default: the frame keeps its results.
-    results: NotRequired[str]
-
-    #: A short form of the results so far. Default: the full ones are used.
-    resultsCompacted: NotRequired[str]
-
-
-class FinishLater(TypedDict):
-    """The frame is put back."""
-
-    #: 
-    end: Literal["later"]
-
-    #: How long it waits, in milliseconds, at most 86400000. Default: a second after its first time, twice as
-    #: long after each further one, at most a minute.
-    wait: NotRequired[int]
 
 
 class Finished(TypedDict):
@@ -1173,285 +949,6 @@ class Holder(TypedDict):
     until: NotRequired[int]
 
 
-class HostEventSessionCreated(TypedDict):
-    """A session was created, or the host describes it because `DescribeSession` asked for it."""
-
-    #: 
-    kind: Literal["sessionCreated"]
-
-    #: ID of the session.
-    sessionID: str
-
-    #: ID of the session that started it; absent for a root session.
-    parentID: NotRequired[str]
-
-    #: The title. Default titles of the host, such as `New session - 2026-…`, count as no title.
-    title: NotRequired[str]
-
-
-class HostEventSessionUpdated(TypedDict):
-    """The title of a session changed."""
-
-    #: 
-    kind: Literal["sessionUpdated"]
-
-    #: ID of the session.
-    sessionID: str
-
-    #: The new title.
-    title: str
-
-
-class HostEventSessionIdle(TypedDict):
-    """A session became idle: it waits for its next message."""
-
-    #: 
-    kind: Literal["sessionIdle"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionError(TypedDict):
-    """An error occurred in a session, for example because its model is not reachable."""
-
-    #: 
-    kind: Literal["sessionError"]
-
-    #: The host's error message.
-    message: str
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionDeleted(TypedDict):
-    """A session was deleted, or was not found when `DescribeSession` asked for it."""
-
-    #: 
-    kind: Literal["sessionDeleted"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionCompacting(TypedDict):
-    """The host is about to replace a session's conversation by a summary.
-
-    The effect `CompactionPrompt` returns the prompt for it.
-    """
-
-    #: 
-    kind: Literal["sessionCompacting"]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionCompacted(TypedDict):
-    """A session's conversation was replaced by a summary.
-
-    An empty list of messages means that this failed.
-    """
-
-    #: 
-    kind: Literal["sessionCompacted"]
-
-    #: The messages after the compaction, oldest first.
-    messages: list[SessionMessage]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionMessages(TypedDict):
-    """The messages of a session, because `ReadMessages` asked for them."""
-
-    #: 
-    kind: Literal["sessionMessages"]
-
-    #: The messages, oldest first.
-    messages: list[SessionMessage]
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventSessionSetBack(TypedDict):
-    """A person may have set a session's conversation back to an earlier point, or opened it again.
-
-    The contents of the conversation show where it is: in the frame in which it was at that point, if that
-    frame is still open, and otherwise in the nearest open frame above it. Open frames that it has begun since
-    then are blocked, and continue when they are activated. Contexts show the results that it has lost. Frames
-    are not set back: finished work stays finished.
-    """
-
-    #: 
-    kind: Literal["sessionSetBack"]
-
-    #: The answers of the library's tools in the conversation, also those from before a compaction, oldest
-    #: first.
-    answers: list[str]
-
-    #: ID of the session.
-    sessionID: str
-
-    #: What the person has written in it, also before a compaction, oldest first. Messages that are gone are
-    #: not a part of the task any more. Absent: the host does not know.
-    asked: NotRequired[list[str]]
-
-
-class HostEventMessage(TypedDict):
-    """A message was added to a session."""
-
-    #: 
-    kind: Literal["message"]
-
-    #: ID of the message. A repeated ID is ignored.
-    messageID: str
-
-    #: The author: `user` or `assistant`.
-    role: str
-
-    #: ID of the session.
-    sessionID: str
-
-    #: All text parts of the message, joined.
-    text: str
-
-    #: Maximum size of the session's context in tokens, if it is known.
-    contextLimit: NotRequired[int]
-
-    #: The request to the model that the message answers, if the host reports requests. It is recorded in the
-    #: session's frame, even if the frame is made later.
-    request: NotRequired[ModelRequest]
-
-    #: The time at which the message was begun, in milliseconds since the Unix epoch. If a conversation goes
-    #: through several frames, the time shows to which frame the message belongs. Default: to the frame in
-    #: which the conversation is.
-    time: NotRequired[int]
-
-    #: Size of the session's context in tokens, if the model reported it.
-    tokens: NotRequired[int]
-
-
-class HostEventModelRequested(TypedDict):
-    """A request to a model ended that no message of the conversation answers: a request that failed and is
-    repeated, or the request for the summary of a compaction.
-
-    It is recorded in the session's frame, even if the frame is made later.
-    """
-
-    #: 
-    kind: Literal["modelRequested"]
-
-    #: The request.
-    request: ModelRequest
-
-    #: ID of the request. No message has this ID. A repeated ID is ignored.
-    requestID: str
-
-    #: ID of the session.
-    sessionID: str
-
-    #: The time at which the request was begun, in milliseconds since the Unix epoch, like the time of a
-    #: message.
-    time: NotRequired[int]
-
-
-class HostEventMessageFinished(TypedDict):
-    """A message of a session is finished: it will not change any more.
-
-    It is appended to the log of the session's frame. A host that does not report this has logs that grow only
-    when frames end and conversations are compacted.
-    """
-
-    #: 
-    kind: Literal["messageFinished"]
-
-    #: The message.
-    message: SessionMessage
-
-    #: ID of the session.
-    sessionID: str
-
-
-class HostEventToolExecuted(TypedDict):
-    """A tool call finished in a session."""
-
-    #: 
-    kind: Literal["toolExecuted"]
-
-    #: ID of the session.
-    sessionID: str
-
-    #: The tool's name.
-    tool: str
-
-    #: The answer of the child session; if the tool call failed, the error message. Default empty.
-    answer: NotRequired[str]
-
-    #: The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
-    changes: NotRequired[list[FileChange]]
-
-    #: ID of the child session in which the tool has worked, if the tool has waited for the end of the
-    #: session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
-    #: the frame is salvaged: it is blocked with the session's last message as results. If the child session
-    #: may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
-    childID: NotRequired[str]
-
-    #: The command line that the tool has run in a shell, if there is one. The files that it names as changed
-    #: count as changed: see `changes_of_command`.
-    command: NotRequired[str]
-
-    #: True if the tool call failed. Default false.
-    failed: NotRequired[bool]
-
-    #: Path of the file that the tool was called with, if there is one. The file counts as written if the tool
-    #: is known to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`,
-    #: `MultiEdit`, `NotebookEdit`.
-    path: NotRequired[str]
-
-    #: ID of the tool call, if the host has one. An event with a repeated ID is ignored.
-    toolCallID: NotRequired[str]
-
-
-class HostEventCallStarted(TypedDict):
-    """The session that `CreateSession` asked for was created."""
-
-    #: 
-    kind: Literal["callStarted"]
-
-    #: The call in that effect.
-    call: int
-
-    #: ID of the new session.
-    sessionID: str
-
-
-class HostEventCallEnded(TypedDict):
-    """A call ended: its session answered the prompt, or could not be created or prompted."""
-
-    #: 
-    kind: Literal["callEnded"]
-
-    #: The call.
-    call: int
-
-    #: The error message, if the call failed.
-    error: NotRequired[str]
-
-
-class HostEventCallAborted(TypedDict):
-    """The caller of a call was aborted and no longer waits for the answer."""
-
-    #: 
-    kind: Literal["callAborted"]
-
-    #: The call.
-    call: int
-
-
 class HostSettings(TypedDict):
     """All settings of a stack with a host."""
 
@@ -1804,37 +1301,6 @@ class NewRun(TypedDict):
     tools: NotRequired[str]
 
 
-class NextAsk(Prompt):
-    """Ask a model with this prompt, and record its reply with `Run::reply`."""
-
-    #: 
-    next: Literal["ask"]
-
-
-class NextCall(ToolCall):
-    """Answer this tool call of the model.
-
-    If it is about agent memory, use `Run::operate`. If not, execute it and record the answer with
-    `Run::answer`.
-    """
-
-    #: 
-    next: Literal["call"]
-
-
-class NextOver(TypedDict):
-    """Nothing: the run is over, because the root frame is not open any more."""
-
-    #: 
-    next: Literal["over"]
-
-    #: The results of the root frame; empty if it has none.
-    results: str
-
-    #: The status of the root frame.
-    status: FrameStatus
-
-
 class Origin(TypedDict):
     """What the file of a plan said of a frame at the last import or export.
 
@@ -2111,87 +1577,6 @@ class Registers(TypedDict):
     R7_STATUS: NotRequired[str]
 
 
-class ReleaseEnded(TypedDict):
-    """The holder has ended its work, or does not continue it."""
-
-    #: 
-    how: Literal["ended"]
-
-
-class ReleasePutBack(TypedDict):
-    """The holder resumes the work later, or another holder of its kind does."""
-
-    #: 
-    how: Literal["putBack"]
-
-    #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
-    until: int
-
-
-class ReleaseInterrupted(TypedDict):
-    """The holder was silent until the end of its lease.
-
-    Its work can be resumed.
-    """
-
-    #: 
-    how: Literal["interrupted"]
-
-
-class ReleaseStopped(TypedDict):
-    """Another actor has stopped, ended, blocked or taken the frame."""
-
-    #: 
-    how: Literal["stopped"]
-
-    #: The reason, or what the frame has become.
-    reason: str
-
-
-class ReleasedHead(TypedDict):
-    """The keys that each `Released` has."""
-
-    #: The time, in milliseconds since the Unix epoch.
-    at: int
-
-
-class ReleasedEnded(ReleasedHead):
-    """The holder has ended its work, or does not continue it."""
-
-    #: 
-    how: Literal["ended"]
-
-
-class ReleasedPutBack(ReleasedHead):
-    """The holder resumes the work later, or another holder of its kind does."""
-
-    #: 
-    how: Literal["putBack"]
-
-    #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
-    until: int
-
-
-class ReleasedInterrupted(ReleasedHead):
-    """The holder was silent until the end of its lease.
-
-    Its work can be resumed.
-    """
-
-    #: 
-    how: Literal["interrupted"]
-
-
-class ReleasedStopped(ReleasedHead):
-    """Another actor has stopped, ended, blocked or taken the frame."""
-
-    #: 
-    how: Literal["stopped"]
-
-    #: The reason, or what the frame has become.
-    reason: str
-
-
 class Renewal(TypedDict):
     """A new lease of a hold."""
 
@@ -2295,48 +1680,6 @@ class RunAnswer(TypedDict):
     call: str
 
     #: Whether the call has failed and the answer is the reason. Default false.
-    isError: NotRequired[bool]
-
-
-class RunMessageUser(TypedDict):
-    """A prompt to the model."""
-
-    #: 
-    role: Literal["user"]
-
-    #: The text.
-    text: str
-
-
-class RunMessageAssistant(TypedDict):
-    """A reply of the model."""
-
-    #: 
-    role: Literal["assistant"]
-
-    #: The text; empty if the reply contains only tool calls.
-    text: str
-
-    #: The tool calls, in order. Omitted in JSON if empty.
-    calls: NotRequired[list[ToolCall]]
-
-
-class RunMessageTool(TypedDict):
-    """The answer to a tool call."""
-
-    #: 
-    role: Literal["tool"]
-
-    #: The ID of the tool call.
-    call: str
-
-    #: The tool's name.
-    name: str
-
-    #: The text of the answer.
-    text: str
-
-    #: True if the tool call failed; the text then states the reason. Default false; omitted in JSON if false.
     isError: NotRequired[bool]
 
 
@@ -2447,6 +1790,994 @@ class Settings(TypedDict):
 
     #: The names of the tools that the texts for the agent mention. Default: the names of `ToolRole::tool`.
     tools: NotRequired[ToolNames]
+
+
+class StackInfo(TypedDict):
+    """Figures about a stack."""
+
+    #: The active frame; null if there is none.
+    active: Union[Handle, None]
+
+    #: Statistics of the cache of contexts.
+    cache: CacheStatistics
+
+    #: Number of frames.
+    frames: int
+
+    #: The state of the files beside the database; null if the stack keeps none.
+    mirror: Union[MirrorStatus, None]
+
+    #: Problems that were repaired in the files or the state from which the stack was made.
+    repairs: list[Repair]
+
+    #: Number of events that the tree has seen.
+    revision: int
+
+
+class StackOptions(TypedDict):
+    """Options of a stack in a folder."""
+
+    #: How long one call waits in total, in milliseconds: for commands of other threads, for other processes,
+    #: and for the locks of files. Then it fails with `busy`. Default 10000.
+    busyTimeout: NotRequired[int]
+
+    #: How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
+    #: or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
+    counter: NotRequired[str]
+
+    #: The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
+    #: power loss can remove the last commands. `"full"`: a power loss too.
+    durability: NotRequired[Durability]
+
+    #: How many frames of finished trees stay in memory at most. The others are read from the database when
+    #: they are needed. Default 4096.
+    finishedFrames: NotRequired[int]
+
+    #: Whether `state.json` and `frames/` beside the database are kept up to date. Default true.
+    mirror: NotRequired[bool]
+
+    #: In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes
+    #: do. For programs that make one change and end. Default: commands always write it.
+    stateFileFrames: NotRequired[int]
+
+
+class StackState(TypedDict):
+    """All trees in the form of `state.json`.
+
+    A state of an imported file can have more keys.
+    """
+
+    #: All frames, by their IDs.
+    frames: dict[str, FrameRecord]
+
+    #: The IDs of the roots.
+    rootFrameIDs: list[str]
+
+    #: The time of the last change, in milliseconds since the Unix epoch.
+    updatedAt: int
+
+    #: The version of the form.
+    version: int
+
+    #: The ID of the active frame; absent if there is none.
+    activeFrameID: NotRequired[str]
+
+    #: 
+    finishedTrees: NotRequired[FinishedTrees]
+
+    #: Number of events in the history. Default 0.
+    revision: NotRequired[int]
+
+
+class StateOptions(TypedDict):
+    """Options of a stack that is made from a state."""
+
+    #: How tokens are counted: as in `StackOptions`.
+    counter: NotRequired[str]
+
+
+class SubagentSettings(TypedDict):
+    """The settings of subagents (specification, "Subagent Integration")."""
+
+    #: Whether a subagent is completed automatically: when its tool returns, or when it is idle. Default true.
+    autoCompleteOnIdle: NotRequired[bool]
+
+    #: Whether child sessions are tracked. Default true.
+    enabled: NotRequired[bool]
+
+    #: Idle time after which a subagent is completed, in milliseconds. Default 5,000.
+    idleCompletionDelay: NotRequired[int]
+
+    #: Whether the context of its frame is added to a child session's requests. Default true.
+    injectParentContext: NotRequired[bool]
+
+    #: Minimum age of a session without a matching title to get a frame, in milliseconds. Default 60,000.
+    minDuration: NotRequired[int]
+
+    #: Minimum number of messages of a session without a matching title to get a frame. Default 3.
+    minMessageCount: NotRequired[int]
+
+    #: Regular expressions for titles, ignoring case: a child session whose title matches one of them is a
+    #: subagent. Default `@.*subagent`, `subagent`, `\[Task\]`.
+    #:
+    #: At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}
+    #: is too large. The first 300 characters of a title are matched.
+    patterns: NotRequired[list[str]]
+
+    #: Whether the answer of an automatically completed subagent, which is its last assistant message, becomes
+    #: its frame's results. Default true.
+    propagateSummaries: NotRequired[bool]
+
+
+class SummaryRequest(TypedDict):
+    """A summary of a frame's conversation that was requested and does not exist yet.
+
+    It outlives the process.
+    """
+
+    #: Time of the request, in milliseconds since the Unix epoch.
+    requestedAt: int
+
+    #: The reason.
+    type: CompactionType
+
+    #: Only for `CompactionType::FrameCompletion`: why the frame is blocked with the summary. Absent: it is
+    #: completed.
+    blockedBecause: NotRequired[str]
+
+    #: A request for the content of the summary. It is added to the prompt.
+    note: NotRequired[str]
+
+
+class Tool(TypedDict):
+    """The definition of a tool, with which a host registers it."""
+
+    #: Its description for the agent.
+    description: str
+
+    #: Valid arguments.
+    example: dict[str, Any]
+
+    #: Its topic.
+    group: ToolGroup
+
+    #: Its name, such as `stack_frame_push`.
+    name: str
+
+    #: The JSON Schema of its arguments, which are an object.
+    parameters: dict[str, Any]
+
+
+class ToolAnswer(TypedDict):
+    """The answer of a tool."""
+
+    #: The effects that the host must carry out.
+    effects: list[Effect]
+
+    #: The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
+    #: ended, or what they wait for.
+    ended: list[Handle]
+
+    #: Whether the tool call was refused. The text then contains the reason.
+    isError: bool
+
+    #: One line for people: what the call was about, and what became of that. Empty if its arguments say it,
+    #: or if the answer comes later.
+    title: str
+
+    #: The call that is answered later, by the effect `Answer`.
+    call: NotRequired[int]
+
+    #: The answer; absent if it comes later.
+    text: NotRequired[str]
+
+
+class ToolCall(TypedDict):
+    """A tool call in a model's reply."""
+
+    #: The arguments as the model wrote them. They should be a JSON object, but this is not checked here.
+    arguments: str
+
+    #: The ID, which links the tool call to its answer.
+    id: str
+
+    #: The tool's name.
+    name: str
+
+
+class ToolQuery(TypedDict):
+    """Selects tools for agents."""
+
+    #: All tools, although the stack says which ones the host offers. Default false.
+    all: NotRequired[bool]
+
+    #: The tools with which an agent in a run with these settings manages its memory.
+    memory: NotRequired[RunSettings]
+
+    #: The host's names of the tools. The descriptions mention other tools by these names. Default: the
+    #: default names.
+    names: NotRequired[ToolNames]
+
+
+class ToolRequest(TypedDict):
+    """A tool call of an agent."""
+
+    #: The default name of the tool. Tools that the host does not offer to its agents work too.
+    name: str
+
+    #: The arguments: an object, or its JSON as the model has written it. Default: none.
+    arguments: NotRequired[Union[str, Any]]
+
+
+class TranscriptPosition(TypedDict):
+    """The position at which the reading of a transcript has stopped.
+
+    It also has the facts about the part before that the reading of the next part needs.
+    """
+
+    #: The ID of the last answer, whose usage is counted.
+    answer: str
+
+    #: True if the conversation has said in which frames it is. Otherwise only the stack can know it.
+    hasFrames: bool
+
+    #: The number of the text that was said last, in hexadecimal digits: the IDs of later entries depend on
+    #: it.
+    last: str
+
+    #: The model that was asked last, in transcripts that name it apart from the answers.
+    model: str
+
+    #: The number of bytes that were read.
+    offset: int
+
+    #: The frames in which the conversation is, the outermost one first.
+    path: list[Handle]
+
+    #: The time of the text that was said last, in milliseconds since the Unix epoch.
+    time: int
+
+    #: True: the text that was read last is not in the log of any frame.
+    isOutside: NotRequired[bool]
+
+    #: True: the reading has stopped within a line that is too long. The rest of the line is left out.
+    isWithinLine: NotRequired[bool]
+
+
+class TreeBefore(TypedDict):
+    """What a command of a person has changed, so that it can be taken back."""
+
+    #: The frame that was active, if the command has made another frame or no frame active.
+    active: NotRequired[Handle]
+
+    #: The first and the last of the frames that the command has added. They are invalidated when it is taken
+    #: back.
+    added: NotRequired[list[Handle]]
+
+    #: The frames that existed before the command.
+    frames: NotRequired[list[FrameBefore]]
+
+
+class TurnSettings(TypedDict):
+    """When the turns of a conversation without frames, or before the first frame, are folded.
+
+    A turn runs from the person's words to the agent's last answer before the next words.
+    """
+
+    #: In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
+    #: and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
+    #: windows of 200,000 tokens; see `docs/fold.md`.
+    floor: int
+
+    #: How an agent reads what was folded. Default: nothing is said.
+    pointer: NotRequired[str]
+
+
+class Undone(TypedDict):
+    """The result of `undo`."""
+
+    #: What the command was, such as `pop`.
+    command: str
+
+    #: The frames that are as they were before it.
+    frames: list[Handle]
+
+    #: The frames that it had added. They are invalidated.
+    removed: list[Handle]
+
+
+class VisibleChunk(TypedDict):
+    """A chunk that a frame sees, and the frame that owns it."""
+
+    #: The chunk.
+    chunk: Chunk
+
+    #: The frame that owns the chunk.
+    handle: Handle
+
+
+class WorkLeft(TypedDict):
+    """What is left to do: the numbers of unfinished frames, each counted once."""
+
+    #: Frames that could be held, but are assigned to others: workers of other names get them only if they
+    #: name the frame.
+    assigned: int
+
+    #: Frames in progress that are not in the hands of a worker: a person, a conversation or a host works on
+    #: them.
+    begun: int
+
+    #: Blocked frames that wait for an answer, or for an actor that resumes them.
+    blocked: int
+
+    #: Frames that a worker can hold now.
+    free: int
+
+    #: Frames that workers hold.
+    held: int
+
+    #: Frames that workers have put back, and that wait until a later time.
+    later: int
+
+    #: Frames that wait for others: planned ones, and begun ones that have split their work.
+    waiting: int
+
+
+class EffectLog(TypedDict):
+    """Write a line to the host's log."""
+
+    #: 
+    kind: Literal["log"]
+
+    #: Details: a JSON object with the session, the frame and other data of the event.
+    data: dict[str, Any]
+
+    #: The severity.
+    level: LogLevel
+
+    #: A short description of the event, such as `Subagent completed`.
+    message: str
+
+
+class EffectDescribeSession(TypedDict):
+    """Describe an unknown session: report `SessionCreated`, or `SessionDeleted` if the session does not exist."""
+
+    #: 
+    kind: Literal["describeSession"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class EffectCreateSession(TypedDict):
+    """Create a session for a call.
+
+    Report `CallStarted`, or `CallEnded` with an error if this fails.
+    """
+
+    #: 
+    kind: Literal["createSession"]
+
+    #: The call.
+    call: int
+
+    #: ID of the calling session, which is the parent of the new one.
+    parentID: str
+
+    #: Title of the new session.
+    title: str
+
+
+class EffectPrompt(TypedDict):
+    """Send a prompt to a session and wait for its answer.
+
+    Then report `CallEnded`.
+    """
+
+    #: 
+    kind: Literal["prompt"]
+
+    #: The call.
+    call: int
+
+    #: ID of the calling session. Use its model and agent.
+    callerID: str
+
+    #: ID of the session.
+    sessionID: str
+
+    #: The prompt.
+    text: str
+
+
+class EffectAbortSession(TypedDict):
+    """Abort the current work of a session."""
+
+    #: 
+    kind: Literal["abortSession"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class EffectCompactSession(TypedDict):
+    """Compact a session.
+
+    Then report `SessionCompacted`, without messages if the compaction failed.
+    """
+
+    #: 
+    kind: Literal["compactSession"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class EffectCompactionPrompt(TypedDict):
+    """Add this text to the prompt for the summary of a session that is being compacted."""
+
+    #: 
+    kind: Literal["compactionPrompt"]
+
+    #: ID of the session.
+    sessionID: str
+
+    #: The text to add.
+    text: str
+
+
+class EffectAnswer(TypedDict):
+    """Return the answer of a tool call that was waiting for a call."""
+
+    #: 
+    kind: Literal["answer"]
+
+    #: The call, as the tool returned it.
+    call: int
+
+    #: The frames that the call has popped, or for whose ends it has waited. The answer says how they have
+    #: ended, or what they wait for.
+    ended: list[Handle]
+
+    #: The answer.
+    text: str
+
+    #: One line for people that says what the call was about and how it ended.
+    title: str
+
+
+class EffectReadMessages(TypedDict):
+    """Read the messages of a session and report `SessionMessages`, with an empty list if the session does not
+    exist.
+    """
+
+    #: 
+    kind: Literal["readMessages"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class FileChangeWritten(TypedDict):
+    """The file was created or changed."""
+
+    #: 
+    kind: Literal["written"]
+
+    #: Path of the file.
+    path: str
+
+
+class FileChangeDeleted(TypedDict):
+    """The file was deleted."""
+
+    #: 
+    kind: Literal["deleted"]
+
+    #: Path of the file.
+    path: str
+
+
+_FileChangeRenamedWords = TypedDict("_FileChangeRenamedWords", {"from": "str"})
+
+
+class FileChangeRenamed(_FileChangeRenamedWords):
+    """The file has another path, and perhaps another content."""
+
+    #: 
+    kind: Literal["renamed"]
+
+    #: The path now.
+    to: str
+
+
+class FinishDone(TypedDict):
+    """The frame is completed.
+
+    If frames were planned below it, it is put back until they are done.
+    """
+
+    #: 
+    end: Literal["done"]
+
+    #: The results in full.
+    results: str
+
+    #: A short form for the contexts of other frames. Default: the full results are used.
+    resultsCompacted: NotRequired[str]
+
+
+class FinishFailed(TypedDict):
+    """The frame has failed."""
+
+    #: 
+    end: Literal["failed"]
+
+    #: The results in full: why it has failed.
+    results: str
+
+    #: A short form for the contexts of other frames. Default: the full results are used.
+    resultsCompacted: NotRequired[str]
+
+
+class FinishAsks(TypedDict):
+    """The frame is blocked: it waits for an answer."""
+
+    #: 
+    end: Literal["asks"]
+
+    #: What the frame needs, and who can give it.
+    question: str
+
+    #: The results so far, in full. Default: the frame keeps its results.
+    results: NotRequired[str]
+
+    #: A short form of the results so far. Default: the full ones are used.
+    resultsCompacted: NotRequired[str]
+
+
+class FinishLater(TypedDict):
+    """The frame is put back."""
+
+    #: 
+    end: Literal["later"]
+
+    #: How long it waits, in milliseconds, at most 86400000. Default: a second after its first time, twice as
+    #: long after each further one, at most a minute.
+    wait: NotRequired[int]
+
+
+class HostEventSessionCreated(TypedDict):
+    """A session was created, or the host describes it because `DescribeSession` asked for it."""
+
+    #: 
+    kind: Literal["sessionCreated"]
+
+    #: ID of the session.
+    sessionID: str
+
+    #: ID of the session that started it; absent for a root session.
+    parentID: NotRequired[str]
+
+    #: The title. Default titles of the host, such as `New session - 2026-…`, count as no title.
+    title: NotRequired[str]
+
+
+class HostEventSessionUpdated(TypedDict):
+    """The title of a session changed."""
+
+    #: 
+    kind: Literal["sessionUpdated"]
+
+    #: ID of the session.
+    sessionID: str
+
+    #: The new title.
+    title: str
+
+
+class HostEventSessionIdle(TypedDict):
+    """A session became idle: it waits for its next message."""
+
+    #: 
+    kind: Literal["sessionIdle"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionError(TypedDict):
+    """An error occurred in a session, for example because its model is not reachable."""
+
+    #: 
+    kind: Literal["sessionError"]
+
+    #: The host's error message.
+    message: str
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionDeleted(TypedDict):
+    """A session was deleted, or was not found when `DescribeSession` asked for it."""
+
+    #: 
+    kind: Literal["sessionDeleted"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionCompacting(TypedDict):
+    """The host is about to replace a session's conversation by a summary.
+
+    The effect `CompactionPrompt` returns the prompt for it.
+    """
+
+    #: 
+    kind: Literal["sessionCompacting"]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionCompacted(TypedDict):
+    """A session's conversation was replaced by a summary.
+
+    An empty list of messages means that this failed.
+    """
+
+    #: 
+    kind: Literal["sessionCompacted"]
+
+    #: The messages after the compaction, oldest first.
+    messages: list[SessionMessage]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionMessages(TypedDict):
+    """The messages of a session, because `ReadMessages` asked for them."""
+
+    #: 
+    kind: Literal["sessionMessages"]
+
+    #: The messages, oldest first.
+    messages: list[SessionMessage]
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventSessionSetBack(TypedDict):
+    """A person may have set a session's conversation back to an earlier point, or opened it again.
+
+    The contents of the conversation show where it is: in the frame in which it was at that point, if that
+    frame is still open, and otherwise in the nearest open frame above it. Open frames that it has begun since
+    then are blocked, and continue when they are activated. Contexts show the results that it has lost. Frames
+    are not set back: finished work stays finished.
+    """
+
+    #: 
+    kind: Literal["sessionSetBack"]
+
+    #: The answers of the library's tools in the conversation, also those from before a compaction, oldest
+    #: first.
+    answers: list[str]
+
+    #: ID of the session.
+    sessionID: str
+
+    #: What the person has written in it, also before a compaction, oldest first. Messages that are gone are
+    #: not a part of the task any more. Absent: the host does not know.
+    asked: NotRequired[list[str]]
+
+
+class HostEventMessage(TypedDict):
+    """A message was added to a session."""
+
+    #: 
+    kind: Literal["message"]
+
+    #: ID of the message. A repeated ID is ignored.
+    messageID: str
+
+    #: The author: `user` or `assistant`.
+    role: str
+
+    #: ID of the session.
+    sessionID: str
+
+    #: All text parts of the message, joined.
+    text: str
+
+    #: Maximum size of the session's context in tokens, if it is known.
+    contextLimit: NotRequired[int]
+
+    #: The request to the model that the message answers, if the host reports requests. It is recorded in the
+    #: session's frame, even if the frame is made later.
+    request: NotRequired[ModelRequest]
+
+    #: The time at which the message was begun, in milliseconds since the Unix epoch. If a conversation goes
+    #: through several frames, the time shows to which frame the message belongs. Default: to the frame in
+    #: which the conversation is.
+    time: NotRequired[int]
+
+    #: Size of the session's context in tokens, if the model reported it.
+    tokens: NotRequired[int]
+
+
+class HostEventModelRequested(TypedDict):
+    """A request to a model ended that no message of the conversation answers: a request that failed and is
+    repeated, or the request for the summary of a compaction.
+
+    It is recorded in the session's frame, even if the frame is made later.
+    """
+
+    #: 
+    kind: Literal["modelRequested"]
+
+    #: The request.
+    request: ModelRequest
+
+    #: ID of the request. No message has this ID. A repeated ID is ignored.
+    requestID: str
+
+    #: ID of the session.
+    sessionID: str
+
+    #: The time at which the request was begun, in milliseconds since the Unix epoch, like the time of a
+    #: message.
+    time: NotRequired[int]
+
+
+class HostEventMessageFinished(TypedDict):
+    """A message of a session is finished: it will not change any more.
+
+    It is appended to the log of the session's frame. A host that does not report this has logs that grow only
+    when frames end and conversations are compacted.
+    """
+
+    #: 
+    kind: Literal["messageFinished"]
+
+    #: The message.
+    message: SessionMessage
+
+    #: ID of the session.
+    sessionID: str
+
+
+class HostEventToolExecuted(TypedDict):
+    """A tool call finished in a session."""
+
+    #: 
+    kind: Literal["toolExecuted"]
+
+    #: ID of the session.
+    sessionID: str
+
+    #: The tool's name.
+    tool: str
+
+    #: The answer of the child session; if the tool call failed, the error message. Default empty.
+    answer: NotRequired[str]
+
+    #: The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
+    changes: NotRequired[list[FileChange]]
+
+    #: ID of the child session in which the tool has worked, if the tool has waited for the end of the
+    #: session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
+    #: the frame is salvaged: it is blocked with the session's last message as results. If the child session
+    #: may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
+    childID: NotRequired[str]
+
+    #: The command line that the tool has run in a shell, if there is one. The files that it names as changed
+    #: count as changed: see `changes_of_command`.
+    command: NotRequired[str]
+
+    #: True if the tool call failed. Default false.
+    failed: NotRequired[bool]
+
+    #: Path of the file that the tool was called with, if there is one. The file counts as written if the tool
+    #: is known to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`,
+    #: `MultiEdit`, `NotebookEdit`.
+    path: NotRequired[str]
+
+    #: ID of the tool call, if the host has one. An event with a repeated ID is ignored.
+    toolCallID: NotRequired[str]
+
+
+class HostEventCallStarted(TypedDict):
+    """The session that `CreateSession` asked for was created."""
+
+    #: 
+    kind: Literal["callStarted"]
+
+    #: The call in that effect.
+    call: int
+
+    #: ID of the new session.
+    sessionID: str
+
+
+class HostEventCallEnded(TypedDict):
+    """A call ended: its session answered the prompt, or could not be created or prompted."""
+
+    #: 
+    kind: Literal["callEnded"]
+
+    #: The call.
+    call: int
+
+    #: The error message, if the call failed.
+    error: NotRequired[str]
+
+
+class HostEventCallAborted(TypedDict):
+    """The caller of a call was aborted and no longer waits for the answer."""
+
+    #: 
+    kind: Literal["callAborted"]
+
+    #: The call.
+    call: int
+
+
+class NextAsk(Prompt):
+    """Ask a model with this prompt, and record its reply with `Run::reply`."""
+
+    #: 
+    next: Literal["ask"]
+
+
+class NextCall(ToolCall):
+    """Answer this tool call of the model.
+
+    If it is about agent memory, use `Run::operate`. If not, execute it and record the answer with
+    `Run::answer`.
+    """
+
+    #: 
+    next: Literal["call"]
+
+
+class NextOver(TypedDict):
+    """Nothing: the run is over, because the root frame is not open any more."""
+
+    #: 
+    next: Literal["over"]
+
+    #: The results of the root frame; empty if it has none.
+    results: str
+
+    #: The status of the root frame.
+    status: FrameStatus
+
+
+class ReleaseEnded(TypedDict):
+    """The holder has ended its work, or does not continue it."""
+
+    #: 
+    how: Literal["ended"]
+
+
+class ReleasePutBack(TypedDict):
+    """The holder resumes the work later, or another holder of its kind does."""
+
+    #: 
+    how: Literal["putBack"]
+
+    #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
+    until: int
+
+
+class ReleaseInterrupted(TypedDict):
+    """The holder was silent until the end of its lease.
+
+    Its work can be resumed.
+    """
+
+    #: 
+    how: Literal["interrupted"]
+
+
+class ReleaseStopped(TypedDict):
+    """Another actor has stopped, ended, blocked or taken the frame."""
+
+    #: 
+    how: Literal["stopped"]
+
+    #: The reason, or what the frame has become.
+    reason: str
+
+
+class ReleasedHead(TypedDict):
+    """The keys that each `Released` has."""
+
+    #: The time, in milliseconds since the Unix epoch.
+    at: int
+
+
+class ReleasedEnded(ReleasedHead):
+    """The holder has ended its work, or does not continue it."""
+
+    #: 
+    how: Literal["ended"]
+
+
+class ReleasedPutBack(ReleasedHead):
+    """The holder resumes the work later, or another holder of its kind does."""
+
+    #: 
+    how: Literal["putBack"]
+
+    #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
+    until: int
+
+
+class ReleasedInterrupted(ReleasedHead):
+    """The holder was silent until the end of its lease.
+
+    Its work can be resumed.
+    """
+
+    #: 
+    how: Literal["interrupted"]
+
+
+class ReleasedStopped(ReleasedHead):
+    """Another actor has stopped, ended, blocked or taken the frame."""
+
+    #: 
+    how: Literal["stopped"]
+
+    #: The reason, or what the frame has become.
+    reason: str
+
+
+class RunMessageUser(TypedDict):
+    """A prompt to the model."""
+
+    #: 
+    role: Literal["user"]
+
+    #: The text.
+    text: str
+
+
+class RunMessageAssistant(TypedDict):
+    """A reply of the model."""
+
+    #: 
+    role: Literal["assistant"]
+
+    #: The text; empty if the reply contains only tool calls.
+    text: str
+
+    #: The tool calls, in order. Omitted in JSON if empty.
+    calls: NotRequired[list[ToolCall]]
+
+
+class RunMessageTool(TypedDict):
+    """The answer to a tool call."""
+
+    #: 
+    role: Literal["tool"]
+
+    #: The ID of the tool call.
+    call: str
+
+    #: The tool's name.
+    name: str
+
+    #: The text of the answer.
+    text: str
+
+    #: True if the tool call failed; the text then states the reason. Default false; omitted in JSON if false.
+    isError: NotRequired[bool]
 
 
 class StackEventHead(TypedDict):
@@ -2922,83 +3253,6 @@ class StackEventReimported(StackEventHead):
     edit: NotRequired[FrameEdit]
 
 
-class StackInfo(TypedDict):
-    """Figures about a stack."""
-
-    #: The active frame; null if there is none.
-    active: Union[Handle, None]
-
-    #: Statistics of the cache of contexts.
-    cache: CacheStatistics
-
-    #: Number of frames.
-    frames: int
-
-    #: The state of the files beside the database; null if the stack keeps none.
-    mirror: Union[MirrorStatus, None]
-
-    #: Problems that were repaired in the files or the state from which the stack was made.
-    repairs: list[Repair]
-
-    #: Number of events that the tree has seen.
-    revision: int
-
-
-class StackOptions(TypedDict):
-    """Options of a stack in a folder."""
-
-    #: How long one call waits in total, in milliseconds: for commands of other threads, for other processes,
-    #: and for the locks of files. Then it fails with `busy`. Default 10000.
-    busyTimeout: NotRequired[int]
-
-    #: How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
-    #: or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
-    counter: NotRequired[str]
-
-    #: The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
-    #: power loss can remove the last commands. `"full"`: a power loss too.
-    durability: NotRequired[Durability]
-
-    #: How many frames of finished trees stay in memory at most. The others are read from the database when
-    #: they are needed. Default 4096.
-    finishedFrames: NotRequired[int]
-
-    #: Whether `state.json` and `frames/` beside the database are kept up to date. Default true.
-    mirror: NotRequired[bool]
-
-    #: In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes
-    #: do. For programs that make one change and end. Default: commands always write it.
-    stateFileFrames: NotRequired[int]
-
-
-class StackState(TypedDict):
-    """All trees in the form of `state.json`.
-
-    A state of an imported file can have more keys.
-    """
-
-    #: All frames, by their IDs.
-    frames: dict[str, FrameRecord]
-
-    #: The IDs of the roots.
-    rootFrameIDs: list[str]
-
-    #: The time of the last change, in milliseconds since the Unix epoch.
-    updatedAt: int
-
-    #: The version of the form.
-    version: int
-
-    #: The ID of the active frame; absent if there is none.
-    activeFrameID: NotRequired[str]
-
-    #: 
-    finishedTrees: NotRequired[FinishedTrees]
-
-    #: Number of events in the history. Default 0.
-    revision: NotRequired[int]
-
-
 class StandingHeld(TypedDict):
     """The holder works on it."""
 
@@ -3030,122 +3284,6 @@ class StandingStopped(TypedDict):
 
     #: 
     kind: Literal["stopped"]
-
-
-class StateOptions(TypedDict):
-    """Options of a stack that is made from a state."""
-
-    #: How tokens are counted: as in `StackOptions`.
-    counter: NotRequired[str]
-
-
-class SubagentSettings(TypedDict):
-    """The settings of subagents (specification, "Subagent Integration")."""
-
-    #: Whether a subagent is completed automatically: when its tool returns, or when it is idle. Default true.
-    autoCompleteOnIdle: NotRequired[bool]
-
-    #: Whether child sessions are tracked. Default true.
-    enabled: NotRequired[bool]
-
-    #: Idle time after which a subagent is completed, in milliseconds. Default 5,000.
-    idleCompletionDelay: NotRequired[int]
-
-    #: Whether the context of its frame is added to a child session's requests. Default true.
-    injectParentContext: NotRequired[bool]
-
-    #: Minimum age of a session without a matching title to get a frame, in milliseconds. Default 60,000.
-    minDuration: NotRequired[int]
-
-    #: Minimum number of messages of a session without a matching title to get a frame. Default 3.
-    minMessageCount: NotRequired[int]
-
-    #: Regular expressions for titles, ignoring case: a child session whose title matches one of them is a
-    #: subagent. Default `@.*subagent`, `subagent`, `\[Task\]`.
-    #:
-    #: At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}
-    #: is too large. The first 300 characters of a title are matched.
-    patterns: NotRequired[list[str]]
-
-    #: Whether the answer of an automatically completed subagent, which is its last assistant message, becomes
-    #: its frame's results. Default true.
-    propagateSummaries: NotRequired[bool]
-
-
-class SummaryRequest(TypedDict):
-    """A summary of a frame's conversation that was requested and does not exist yet.
-
-    It outlives the process.
-    """
-
-    #: Time of the request, in milliseconds since the Unix epoch.
-    requestedAt: int
-
-    #: The reason.
-    type: CompactionType
-
-    #: Only for `CompactionType::FrameCompletion`: why the frame is blocked with the summary. Absent: it is
-    #: completed.
-    blockedBecause: NotRequired[str]
-
-    #: A request for the content of the summary. It is added to the prompt.
-    note: NotRequired[str]
-
-
-class Tool(TypedDict):
-    """The definition of a tool, with which a host registers it."""
-
-    #: Its description for the agent.
-    description: str
-
-    #: Valid arguments.
-    example: dict[str, Any]
-
-    #: Its topic.
-    group: ToolGroup
-
-    #: Its name, such as `stack_frame_push`.
-    name: str
-
-    #: The JSON Schema of its arguments, which are an object.
-    parameters: dict[str, Any]
-
-
-class ToolAnswer(TypedDict):
-    """The answer of a tool."""
-
-    #: The effects that the host must carry out.
-    effects: list[Effect]
-
-    #: The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
-    #: ended, or what they wait for.
-    ended: list[Handle]
-
-    #: Whether the tool call was refused. The text then contains the reason.
-    isError: bool
-
-    #: One line for people: what the call was about, and what became of that. Empty if its arguments say it,
-    #: or if the answer comes later.
-    title: str
-
-    #: The call that is answered later, by the effect `Answer`.
-    call: NotRequired[int]
-
-    #: The answer; absent if it comes later.
-    text: NotRequired[str]
-
-
-class ToolCall(TypedDict):
-    """A tool call in a model's reply."""
-
-    #: The arguments as the model wrote them. They should be a JSON object, but this is not checked here.
-    arguments: str
-
-    #: The ID, which links the tool call to its answer.
-    id: str
-
-    #: The tool's name.
-    name: str
 
 
 class ToolNamesKeys(TypedDict):
@@ -3186,144 +3324,6 @@ class ToolNamesKeys(TypedDict):
 
     #: Default `stack_registers_update`. Null: the host has no such tool.
     updateRegisters: NotRequired[Union[str, None]]
-
-
-class ToolQuery(TypedDict):
-    """Selects tools for agents."""
-
-    #: All tools, although the stack says which ones the host offers. Default false.
-    all: NotRequired[bool]
-
-    #: The tools with which an agent in a run with these settings manages its memory.
-    memory: NotRequired[RunSettings]
-
-    #: The host's names of the tools. The descriptions mention other tools by these names. Default: the
-    #: default names.
-    names: NotRequired[ToolNames]
-
-
-class ToolRequest(TypedDict):
-    """A tool call of an agent."""
-
-    #: The default name of the tool. Tools that the host does not offer to its agents work too.
-    name: str
-
-    #: The arguments: an object, or its JSON as the model has written it. Default: none.
-    arguments: NotRequired[Union[str, Any]]
-
-
-class TranscriptPosition(TypedDict):
-    """The position at which the reading of a transcript has stopped.
-
-    It also has the facts about the part before that the reading of the next part needs.
-    """
-
-    #: The ID of the last answer, whose usage is counted.
-    answer: str
-
-    #: True if the conversation has said in which frames it is. Otherwise only the stack can know it.
-    hasFrames: bool
-
-    #: The number of the text that was said last, in hexadecimal digits: the IDs of later entries depend on
-    #: it.
-    last: str
-
-    #: The model that was asked last, in transcripts that name it apart from the answers.
-    model: str
-
-    #: The number of bytes that were read.
-    offset: int
-
-    #: The frames in which the conversation is, the outermost one first.
-    path: list[Handle]
-
-    #: The time of the text that was said last, in milliseconds since the Unix epoch.
-    time: int
-
-    #: True: the text that was read last is not in the log of any frame.
-    isOutside: NotRequired[bool]
-
-    #: True: the reading has stopped within a line that is too long. The rest of the line is left out.
-    isWithinLine: NotRequired[bool]
-
-
-class TreeBefore(TypedDict):
-    """What a command of a person has changed, so that it can be taken back."""
-
-    #: The frame that was active, if the command has made another frame or no frame active.
-    active: NotRequired[Handle]
-
-    #: The first and the last of the frames that the command has added. They are invalidated when it is taken
-    #: back.
-    added: NotRequired[list[Handle]]
-
-    #: The frames that existed before the command.
-    frames: NotRequired[list[FrameBefore]]
-
-
-class TurnSettings(TypedDict):
-    """When the turns of a conversation without frames, or before the first frame, are folded.
-
-    A turn runs from the person's words to the agent's last answer before the next words.
-    """
-
-    #: In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
-    #: and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
-    #: windows of 200,000 tokens; see `docs/fold.md`.
-    floor: int
-
-    #: How an agent reads what was folded. Default: nothing is said.
-    pointer: NotRequired[str]
-
-
-class Undone(TypedDict):
-    """The result of `undo`."""
-
-    #: What the command was, such as `pop`.
-    command: str
-
-    #: The frames that are as they were before it.
-    frames: list[Handle]
-
-    #: The frames that it had added. They are invalidated.
-    removed: list[Handle]
-
-
-class VisibleChunk(TypedDict):
-    """A chunk that a frame sees, and the frame that owns it."""
-
-    #: The chunk.
-    chunk: Chunk
-
-    #: The frame that owns the chunk.
-    handle: Handle
-
-
-class WorkLeft(TypedDict):
-    """What is left to do: the numbers of unfinished frames, each counted once."""
-
-    #: Frames that could be held, but are assigned to others: workers of other names get them only if they
-    #: name the frame.
-    assigned: int
-
-    #: Frames in progress that are not in the hands of a worker: a person, a conversation or a host works on
-    #: them.
-    begun: int
-
-    #: Blocked frames that wait for an answer, or for an actor that resumes them.
-    blocked: int
-
-    #: Frames that a worker can hold now.
-    free: int
-
-    #: Frames that workers hold.
-    held: int
-
-    #: Frames that workers have put back, and that wait until a later time.
-    later: int
-
-    #: Frames that wait for others: planned ones, and begun ones that have split their work.
-    waiting: int
 
 
 AutonomyLevel: TypeAlias = Literal["manual", "suggest", "auto"]
