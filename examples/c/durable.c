@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(text) (text), strlen(text)
-
 /* Ends the program with the message of the library if a call has failed. */
 static void must(CallstackCode code, CallstackError **error) {
     if (code == CALLSTACK_OK)
@@ -24,19 +22,21 @@ int main(int argc, char **argv) {
     Callstack *stack = NULL;
     CallstackError *error = NULL;
     CallstackText last = {NULL, 0}, outline = {NULL, 0};
+    const char *done = "{\"status\": \"completed\", \"results\": \"Completed by the next start.\"}";
+    const char *task = "{\"title\": \"The next task\", \"parent\": \"tasks\"}";
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
         return 2;
     }
     /* "full": acknowledged commits also survive a power loss. */
-    must(callstack_open(TEXT(argv[1]), TEXT("{\"durability\": \"full\"}"), &stack, &error), &error);
-    must(callstack_ensure(stack, TEXT("tasks"), TEXT("Tasks of the week"), NULL, 0, NULL, &error), &error);
+    must(callstack_open(callstack_view(argv[1]), callstack_view("{\"durability\": \"full\"}"), &stack, &error), &error);
+    must(callstack_ensure(stack, callstack_view("tasks"), callstack_view("{\"title\": \"Tasks of the week\"}"), NULL, &error),
+         &error);
     must(callstack_active(stack, &last, &error), &error);
     if (strcmp(last.data, "f1") != 0)
-        must(callstack_pop(stack, last.data, last.len, CALLSTACK_STATUS_COMPLETED,
-                           TEXT("Completed by the next start."), NULL, 0, NULL, &error), &error);
-    must(callstack_push(stack, TEXT("{\"title\": \"The next task\", \"parent\": \"tasks\"}"), NULL, &error), &error);
-    must(callstack_outline(stack, NULL, 0, &outline, &error), &error);
+        must(callstack_pop(stack, callstack_view(last.data), callstack_view(done), NULL, &error), &error);
+    must(callstack_push(stack, callstack_view(task), NULL, &error), &error);
+    must(callstack_outline(stack, CALLSTACK_NONE, &outline, &error), &error);
     fputs(outline.data, stdout);
     callstack_text_free(&last);
     callstack_text_free(&outline);

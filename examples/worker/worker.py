@@ -10,7 +10,7 @@ from callstack_core import Stack
 LEASE = 60_000
 with Stack.open(sys.argv[1]) as stack:
     while any(stack.work_left()[which] for which in ("free", "held", "later")):
-        hold = stack.hold(f"{uname().nodename}-{getpid()}", LEASE)
+        hold = stack.hold({"name": f"{uname().nodename}-{getpid()}", "lease": LEASE})
         if hold is None:
             time.sleep(0.2)
             continue
@@ -22,6 +22,6 @@ with Stack.open(sys.argv[1]) as stack:
             try:
                 results, _ = work.communicate(context, timeout=LEASE / 3_000)
             except subprocess.TimeoutExpired:
-                stack.renew(hold, LEASE)
+                stack.renew(hold, {"lease": LEASE})
         results = results.strip() or "It wrote nothing."
         stack.finish(hold, {"end": "failed" if work.returncode else "done", "results": results})

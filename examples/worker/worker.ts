@@ -16,7 +16,7 @@ while (isLeft(stack.workLeft())) {
     await sleep(200)
     continue
   }
-  const renewing = setInterval(() => stack.renew(hold, LEASE), LEASE / 3)
+  const renewing = setInterval(() => stack.renew(hold, { lease: LEASE }), LEASE / 3)
   // The command reads on its standard input what the frame is about, and writes its results.
   const work = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] })
   work.stdin.end(stack.context(hold.handle, { guidance: "none" }).xml)
