@@ -24,6 +24,7 @@ TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
 RELEASE_TOOLS := $(TOOLS)/release/.installed
 # Python with what tests and checks the Python package.
 PYTHON_BINDING := $(TOOLS)/python-binding/.installed
+MDBOOK := $(TOOLS)/mdbook/bin/mdbook
 NODE_MODULES := bindings/node_modules/.package-lock.json
 VIEW_TESTS := cli/tests/browser
 VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
@@ -94,6 +95,10 @@ api: $(PYTHON_BINDING)
 	UPDATE_HEADER=1 UPDATE_ABI=1 UPDATE_API=1 $(CARGO) test --quiet --features capi --lib capi
 	UPDATE_API=1 $(CARGO) test --quiet -p callstack-generator
 	$(TOOLS)/python-binding/bin/python bindings/python/generate.py
+
+# The documents as a book with a search, in target/book. Checks its links.
+book: $(MDBOOK)
+	scripts/book $(CURDIR)/$(MDBOOK)
 
 # The daily loop: format, lints, and the tests of the library.
 check: $(PROGRAMS)
@@ -459,6 +464,9 @@ $(RELEASE_TOOLS): release/requirements.txt | system-tools
 	python3 -m venv $(TOOLS)/release
 	$(TOOLS)/release/bin/pip install --quiet --requirement release/requirements.txt
 	touch $@
+
+$(MDBOOK):
+	$(CARGO) install --quiet --locked --root $(TOOLS)/mdbook --no-default-features --features search mdbook@0.5.4
 
 $(PYTHON_BINDING): bindings/python/requirements.txt | system-tools
 	python3 -m venv $(TOOLS)/python-binding

@@ -56,7 +56,7 @@ pub const CALLSTACK_ERROR_RESULTS_FIXED: CallstackCode = 114;
 pub const CALLSTACK_ERROR_NO_FRAME: CallstackCode = 115;
 /// The new frame would be deeper than the setting `maxDepth` allows.
 pub const CALLSTACK_ERROR_TOO_DEEP: CallstackCode = 116;
-/// Somebody else works on the frame. The details hold `by`, and `until` when.
+/// Another actor works on the frame. The details hold `by`, and `until` when.
 pub const CALLSTACK_ERROR_HELD: CallstackCode = 117;
 /// The frame, or an unfinished frame below it, already sees a chunk of that name.
 pub const CALLSTACK_ERROR_CHUNK_EXISTS: CallstackCode = 118;
@@ -80,14 +80,14 @@ pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 126;
 pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 127;
 /// The frame waits for the caller, which would wait for it.
 pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 128;
-/// The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
+/// The frame is neither failed nor blocked, or was retried already: then the details hold the `newest` attempt.
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 129;
 /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 130;
 /// The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`.
 pub const CALLSTACK_ERROR_NOT_FREE: CallstackCode = 131;
-/// Somebody else has held the frame since, so what its earlier holder still sends is refused. The details hold `by`, the newest holder, and
-/// its `generation`.
+/// Another actor has held the frame since, so what its earlier holder still sends is refused. The details hold
+/// `by`, the newest holder, and its `generation`.
 pub const CALLSTACK_ERROR_HOLD_LOST: CallstackCode = 132;
 /// There is no command of this person to take back.
 pub const CALLSTACK_ERROR_NOTHING_TO_UNDO: CallstackCode = 133;

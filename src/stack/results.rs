@@ -55,7 +55,7 @@ pub struct Invalidated {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Reopened {
-    /// The frame that goes on.
+    /// The frame that continues.
     pub handle: Handle,
     /// Planned frames that depend on it. They wait again.
     pub waiting: Vec<Handle>,

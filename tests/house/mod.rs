@@ -2,3 +2,5 @@
 
 mod layers;
 mod versions;
+#[cfg(feature = "tools")]
+mod words;
