@@ -307,6 +307,11 @@ program-postgres:
 bench:
 	$(CARGO) bench -p callstack-core
 
+# Measures the engine, and writes the table of docs/figures.md with the date, the commit and the machine. What jobs cost in real agents is
+# measured by bench-hosts, which writes the tables of docs/hosts.md and docs/fold.md.
+figures:
+	scripts/figures $(CARGO)
+
 # Measures the engine through the Node package, next to the figures of pure Rust.
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
