@@ -37,7 +37,7 @@
  * if commands in other threads take longer than 10 seconds.
  *
  * Waiting. `busyTimeout` (see callstack_open) is the limit of one call. It begins with the call and covers
- * everything that the call waits for. callstack_event and callstack_poll do not fail: if they are refused, the effect
+ * everything that the call waits for. callstack_report and callstack_poll do not fail: if they are refused, the effect
  * is a line for the log.
  *
  * A damaged history. If a command or callstack_refresh finds an event that cannot be read or does not fit the events
@@ -85,7 +85,7 @@
  * JSON. Records with several fields are JSON texts; their keys are those of the documented files. The library
  * rejects unknown keys in its input with _JSON, so typos are not ignored. Exceptions: callstack_configure returns
  * them as problems; a state and an imported plan keep them; in the `calls` of callstack_run_reply and in the
- * `messages` of callstack_event they are ignored. Callers should ignore unknown keys in the output, because later
+ * `messages` of callstack_report they are ignored. Callers should ignore unknown keys in the output, because later
  * versions can add keys. Times are milliseconds since the Unix epoch.
  *
  * Threads. Any thread may call any function at any time, also with the same stack. Exception: callstack_close
@@ -331,7 +331,7 @@ typedef struct {
 #define CALLSTACK_ERROR_TOO_DEEP 116
 
 /**
- * Somebody else works on the frame. The details hold `by`, and `until` when.
+ * Another actor works on the frame. The details hold `by`, and `until` when.
  */
 #define CALLSTACK_ERROR_HELD 117
 
@@ -391,7 +391,7 @@ typedef struct {
 #define CALLSTACK_ERROR_WAIT_CIRCLE 128
 
 /**
- * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
+ * The frame is neither failed nor blocked, or was retried already: then the details hold the `newest` attempt.
  */
 #define CALLSTACK_ERROR_NOT_RETRIABLE 129
 
@@ -406,8 +406,8 @@ typedef struct {
 #define CALLSTACK_ERROR_NOT_FREE 131
 
 /**
- * Somebody else has held the frame since, so what its earlier holder still sends is refused. The details hold `by`, the newest holder, and
- * its `generation`.
+ * Another actor has held the frame since, so what its earlier holder still sends is refused. The details hold
+ * `by`, the newest holder, and its `generation`.
  */
 #define CALLSTACK_ERROR_HOLD_LOST 132
 
@@ -921,12 +921,12 @@ CallstackCode callstack_answer(Callstack *stack,
 CallstackCode callstack_resume(Callstack *stack, CallstackView frame, CallstackError **error);
 
 /**
- * Stops the frames that hosts run or workers hold, also those of other processes: the frames become blocked,
- * and the reason is what they wait for. A running host notices that at its next poll: it aborts their
- * sessions, keeps what the agents have said last as results so far, and answers the callers. The frames can
- * be resumed like any other blocked frame.
+ * Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes: the frames become
+ * blocked, and the reason is what they wait for. A running host notices that at its next poll: it aborts their sessions, keeps
+ * what the agents have said last as results so far, and answers the callers. The frames can be resumed like any other blocked
+ * frame.
  *
- * - `frame` (FrameRef, optional): this frame and the frames below it. Default: all frames.
+ * - `frame` (FrameRef): this frame and the frames below it.
  * - `reason` (text): for those who resume the frames. Must not be empty.
  * - `out_stopped` (Handle[]): the stopped frames.
  *
@@ -937,6 +937,19 @@ CallstackCode callstack_stop(Callstack *stack,
                              CallstackView reason,
                              CallstackText *out_stopped,
                              CallstackError **error);
+
+/**
+ * Stops all frames that hosts run or workers hold: see `callstack_stop`.
+ *
+ * - `reason` (text): for those who resume the frames. Must not be empty.
+ * - `out_stopped` (Handle[]): the stopped frames.
+ *
+ * Errors: _EMPTY for the reason; the storage errors.
+ */
+CallstackCode callstack_stop_all(Callstack *stack,
+                                 CallstackView reason,
+                                 CallstackText *out_stopped,
+                                 CallstackError **error);
 
 /**
  * Retries a failed or blocked frame: makes a planned frame beside it, with the same title, criteria and
@@ -1331,7 +1344,7 @@ CallstackCode callstack_resolve(const Callstack *stack,
 /**
  * Returns the handle of the active frame: the frame on which an agent works.
  *
- * - `out_handle` (Handle, or empty): the handle; empty if no frame is active.
+ * - `out_handle` (Handle, or empty): the handle, if a frame is active.
  */
 CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle, CallstackError **error);
 
@@ -1732,15 +1745,15 @@ CallstackCode callstack_report(Callstack *stack,
  * first call on, commands leave `state.json` to this function. A failure to write the files is not an error
  * of this function; `callstack_info` returns it as `mirror.error`.
  *
- * - `out_effects` (Effect[]): what the host must do, in this order. With NULL the same work is done and the
- *   effects are lost: pass NULL only if the host reports no events.
+ * - `out_effects` (Effect[]): what the host must do, in this order. A caller that does not take the effects
+ *   loses them, so it must not have reported events.
  */
 CallstackCode callstack_poll(Callstack *stack, CallstackText *out_effects, CallstackError **error);
 
 /**
  * Returns the time at which `callstack_poll` has work to do. Does not wait for a command that is running.
  *
- * - `out_deadline` (time): milliseconds since the Unix epoch; 0 if there is no work.
+ * - `out_deadline` (time, or empty): milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
  */
 CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
@@ -1781,7 +1794,7 @@ CallstackCode callstack_tool(Callstack *stack,
  * {"in": "conversation"}}` a frame that it has begun and works on itself.
  *
  * - `session` (text): the whole ID of the session.
- * - `out_handle` (Handle, or empty): the handle; empty if the session has no frame.
+ * - `out_handle` (Handle, or empty): the handle, if the session has a frame.
  */
 CallstackCode callstack_place(const Callstack *stack,
                               CallstackView session,

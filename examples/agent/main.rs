@@ -12,13 +12,19 @@ use serde_json::{Value, json};
 
 fn main() -> Result<()> {
     let stack = Stack::in_memory(); // or Stack::open(".callstack", …), then the run continues after a crash
-    let run = stack.start_run(NewRun::new("Add the numbers of the orders").tools("- count(): returns the number of orders"))?;
+    let run = stack
+        .start_run(NewRun::new("Add the numbers of the orders").tools("- count(): returns the number of orders"))?;
     loop {
         match tools::advance_run(&stack, run)? {
             // The model is asked: the system prompt is the same in each step, the messages are those of the current frame.
             Next::Ask(prompt) => {
                 let length: usize = prompt.messages.iter().map(|message| json!(message).to_string().len()).sum();
-                println!("step {} in {}: {} messages, {length} bytes", prompt.step, prompt.frame, prompt.messages.len());
+                println!(
+                    "step {} in {}: {} messages, {length} bytes",
+                    prompt.step,
+                    prompt.frame,
+                    prompt.messages.len()
+                );
                 stack.run(run).reply(ask(prompt.step))?;
             }
             // A tool of yours. The calls that concern memory are carried out by the library.
@@ -39,7 +45,9 @@ fn ask(step: u64) -> Reply {
         Reply::new("", vec![ToolCall { id, name: name.to_owned(), arguments }])
     };
     match step {
-        1 => call("push_frame", json!({ "name": "count", "objective": "Count the orders", "return_spec": "the number" })),
+        1 => {
+            call("push_frame", json!({ "name": "count", "objective": "Count the orders", "return_spec": "the number" }))
+        }
         2 => call("count", json!({})),
         3 => call("heap_alloc", json!({ "name": "orders", "content": "42" })),
         4 => call("pop_frame", json!({ "result": "There are 42 orders." })),

@@ -71,8 +71,14 @@ fn ask(request: usize, _system: &str, _messages: &str, _now: &str, _tools: &[too
     };
     let (title, results) = ("Count the orders", "There are 42 orders, 3 of them unpaid.");
     match request {
-        1 => call("stack_frame_push", json!({ "title": title, "successCriteria": "Known", "successCriteriaCompacted": "Known" })),
-        2 => call("stack_frame_pop", json!({ "status": "completed", "results": results, "resultsCompacted": "42 orders" })),
+        1 => call(
+            "stack_frame_push",
+            json!({ "title": title, "successCriteria": "Known", "successCriteriaCompacted": "Known" }),
+        ),
+        2 => call(
+            "stack_frame_pop",
+            json!({ "status": "completed", "results": results, "resultsCompacted": "42 orders" }),
+        ),
         _ => json!({ "role": "assistant", "content": "The shop has 42 orders." }),
     }
 }

@@ -24,4 +24,7 @@ with Stack.open(sys.argv[1]) as stack:
             except subprocess.TimeoutExpired:
                 stack.renew(hold, {"lease": LEASE})
         results = results.strip() or "It wrote nothing."
-        stack.finish(hold, {"end": "failed" if work.returncode else "done", "results": results})
+        if work.returncode:
+            stack.finish(hold, {"end": "failed", "results": results})
+        else:
+            stack.finish(hold, {"end": "done", "results": results})

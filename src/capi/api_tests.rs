@@ -58,7 +58,7 @@ fn records() -> (Map<String, Value>, BTreeSet<String>) {
         ($generator:expr; $($record:ty),* $(,)?) => {{ $(add::<$record>(&mut $generator);)* }};
     }
     let mut taken = SchemaSettings::draft2020_12().for_deserialize().into_generator();
-    all!(taken; FolderOptions, MemoryOptions, StateOptions, CompactionLimits, LogLimits, NewFrame, Placeholder, Identity, FrameEdit,
+    all!(taken; FolderOptions, MemoryOptions, StateOptions, CompactionLimits, LogLimits, NewFrame, Placeholder, NewIdentity, FrameEdit,
         Pop, Completion, Block, ResultsSoFar, ModelRequest, FrameLimits, NewCost, NewHold, Renewal, Finish, Actor, FrameQuery,
         OutlineOptions, Settings, FoldSettings, Wire, NewChunk, ChunkContent, Registers, RunAnswer, NewRun, Reply, HostSettings,
         HostEvent, ToolQuery, ToolRequest, LogQuery, HistoryQuery, FrameRef);
@@ -83,6 +83,17 @@ fn plain_texts(schema: &mut Value) {
         Value::Object(object) => {
             if let Some(Value::String(text)) = object.get_mut("description") {
                 *text = plain(text);
+            }
+            // A key that is always there is null where Rust has `None`.
+            let required: Vec<String> =
+                object.get("required").and_then(Value::as_array).map_or_else(Vec::new, |required| {
+                    required.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+                });
+            for name in required {
+                let place = object.get_mut("properties").and_then(|properties| properties.get_mut(&name));
+                if let Some(Value::String(text)) = place.and_then(|place| place.get_mut("description")) {
+                    *text = text.replace("`None`", "null");
+                }
             }
             // Sizes of Rust's numbers say nothing in other languages.
             object.retain(|key, value| {

@@ -2,10 +2,10 @@
 
 use super::code::CallstackCode;
 use super::error::CallstackError;
-use super::record::{Block, Completion, Imported, NextFrame, Placeholder, Pop, ResultsSoFar};
+use super::record::{Block, Completion, Imported, NewIdentity, NextFrame, Placeholder, Pop, ResultsSoFar};
 use super::stack::Callstack;
 use super::text::{CallstackText, CallstackView, to_json};
-use crate::frame::{FrameEdit, Identity};
+use crate::frame::FrameEdit;
 use crate::import::{self, PlanUpdate};
 
 /// Makes a new frame with the status `in_progress`, and makes it the active frame.
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn callstack_identify(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let frame = frame.text("frame")?;
-            Ok(stack.identify(frame, identity.record::<Identity>("identity")?)?)
+            Ok(stack.identify(frame, identity.record::<NewIdentity>("identity")?.into())?)
         })
     }
 }
@@ -342,12 +342,12 @@ pub unsafe extern "C" fn callstack_resume(
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.resume(frame.text("frame")?)?)) }
 }
 
-/// Stops the frames that hosts run or workers hold, also those of other processes: the frames become blocked,
-/// and the reason is what they wait for. A running host notices that at its next poll: it aborts their
-/// sessions, keeps what the agents have said last as results so far, and answers the callers. The frames can
-/// be resumed like any other blocked frame.
+/// Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes: the frames become
+/// blocked, and the reason is what they wait for. A running host notices that at its next poll: it aborts their sessions, keeps
+/// what the agents have said last as results so far, and answers the callers. The frames can be resumed like any other blocked
+/// frame.
 ///
-/// - `frame` (FrameRef, optional): this frame and the frames below it. Default: all frames.
+/// - `frame` (FrameRef): this frame and the frames below it.
 /// - `reason` (text): for those who resume the frames. Must not be empty.
 /// - `out_stopped` (Handle[]): the stopped frames.
 ///
@@ -363,12 +363,28 @@ pub unsafe extern "C" fn callstack_stop(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_stopped, error, |stack| {
-            let reason = reason.text("reason")?;
-            Ok(to_json(&match frame.optional_frame("frame")? {
-                Some(frame) => stack.stop(frame, reason)?,
-                None => stack.stop_all(reason)?,
-            }))
+            let frame = frame.text("frame")?;
+            Ok(to_json(&stack.stop(frame, reason.text("reason")?)?))
         })
+    }
+}
+
+/// Stops all frames that hosts run or workers hold: see `callstack_stop`.
+///
+/// - `reason` (text): for those who resume the frames. Must not be empty.
+/// - `out_stopped` (Handle[]): the stopped frames.
+///
+/// Errors: _EMPTY for the reason; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_stop_all(
+    stack: *mut Callstack,
+    reason: CallstackView,
+    out_stopped: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_stopped, error, |stack| Ok(to_json(&stack.stop_all(reason.text("reason")?)?)))
     }
 }
 

@@ -69,8 +69,8 @@ pub unsafe extern "C" fn callstack_report(
 /// first call on, commands leave `state.json` to this function. A failure to write the files is not an error
 /// of this function; `callstack_info` returns it as `mirror.error`.
 ///
-/// - `out_effects` (Effect[]): what the host must do, in this order. With NULL the same work is done and the
-///   effects are lost: pass NULL only if the host reports no events.
+/// - `out_effects` (Effect[]): what the host must do, in this order. A caller that does not take the effects
+///   loses them, so it must not have reported events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_poll(
     stack: *mut Callstack,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn callstack_poll(
 
 /// Returns the time at which `callstack_poll` has work to do. Does not wait for a command that is running.
 ///
-/// - `out_deadline` (time): milliseconds since the Unix epoch; 0 if there is no work.
+/// - `out_deadline` (time, or empty): milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_deadline(
     stack: *const Callstack,
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn callstack_tool(
 /// {"in": "conversation"}}` a frame that it has begun and works on itself.
 ///
 /// - `session` (text): the whole ID of the session.
-/// - `out_handle` (Handle, or empty): the handle; empty if the session has no frame.
+/// - `out_handle` (Handle, or empty): the handle, if the session has a frame.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_place(
     stack: *const Callstack,

@@ -30,7 +30,7 @@ pub unsafe extern "C" fn callstack_resolve(
 
 /// Returns the handle of the active frame: the frame on which an agent works.
 ///
-/// - `out_handle` (Handle, or empty): the handle; empty if no frame is active.
+/// - `out_handle` (Handle, or empty): the handle, if a frame is active.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_active(
     stack: *const Callstack,

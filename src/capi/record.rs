@@ -1,11 +1,15 @@
 //! Records that only the C interface and the clients generated from it have. In Rust their fields are arguments.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::context::{self, CacheStatistics};
 use crate::error::Error;
-use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, Handle, PopStatus, Repair, Results, RunSettings};
+use crate::frame::{
+    Change, Chunk, Frame, FrameRef, FrameStatus, Handle, Identity, PopStatus, Repair, Results, RunSettings,
+};
 use crate::import::{PlanChange, PlanConflict, Problem};
 use crate::stack::StackOptions;
 use crate::store::{Durability, MirrorStatus};
@@ -131,6 +135,28 @@ fn results(full: &str, compacted: &str) -> Results {
     Results::new(full).compacted(compacted)
 }
 
+/// The title and the criteria of a frame.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Identity")]
+pub(super) struct NewIdentity {
+    /// Short name, two to five words.
+    title: String,
+    /// The conditions that hold when the frame is done.
+    #[serde(default)]
+    success_criteria: String,
+    /// A short form of the criteria, for contexts. Default: the full criteria are used.
+    #[serde(default)]
+    success_criteria_compacted: String,
+}
+
+impl From<NewIdentity> for Identity {
+    fn from(identity: NewIdentity) -> Self {
+        let NewIdentity { title, success_criteria, success_criteria_compacted } = identity;
+        Self { title, success_criteria, success_criteria_compacted }
+    }
+}
+
 /// How a frame is popped.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -156,13 +182,26 @@ impl Pop {
 }
 
 /// The frame that begins when another one is popped: a reference, or `true` for the first planned sibling that can begin.
-#[derive(JsonSchema)]
-#[schemars(inline, untagged)]
 pub(super) enum NextFrame {
     /// This frame.
     Frame(FrameRef),
     /// `true`: the first planned sibling that can begin. `false`: none.
     First(bool),
+}
+
+impl JsonSchema for NextFrame {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "NextFrame".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let frame = generator.subschema_for::<FrameRef>();
+        json_schema!({ "anyOf": [frame, { "const": true }] })
+    }
 }
 
 impl<'de> Deserialize<'de> for NextFrame {
@@ -437,6 +476,19 @@ impl ToolRequest {
     }
 }
 
+/// The schema of the kinds of events. An unknown kind is an error of its own, not one of the JSON.
+struct EventKind;
+
+impl JsonSchema for EventKind {
+    fn schema_name() -> Cow<'static, str> {
+        "EventKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": Change::KINDS, "description": "The kind of an event: what has changed." })
+    }
+}
+
 /// Selects events of a history.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -449,6 +501,7 @@ pub(super) struct HistoryQuery {
     /// Only events of this frame.
     pub(super) frame: Option<FrameRef>,
     /// Only events of this kind, such as `decisionAdded`.
+    #[schemars(with = "Option<EventKind>")]
     pub(super) kind: Option<String>,
     /// At most this number of events, the oldest ones.
     pub(super) limit: Option<usize>,

@@ -74,10 +74,10 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     let Ok(value) = super::from_json::<Value>(json) else { return told };
     let Err(found) = read(value.clone()) else { return plain(&told).into_owned() };
     let inner = found.inner().to_string();
-    let path = match (found.path().to_string(), value) {
+    let path = match (place_of::<T>(found.path(), &value, &inner), value) {
         // Fields that are flattened have lost their names. The field that is meant is the one that alone has
         // the same problem.
-        (path, Value::Object(fields)) if path == "." => {
+        (path, Value::Object(fields)) if path == "." && !inner.starts_with("missing field") => {
             let alone =
                 |(name, value): (&String, &Value)| Value::Object(Map::from_iter([(name.clone(), value.clone())]));
             let is_meant =
@@ -92,9 +92,65 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     }
 }
 
+/// The path of a problem. Where a field is missing, the reader names the last field that it has read: in the object that lacks the
+/// field, or that object itself. The object is the one in which the field, if it is added, changes the problem.
+#[cfg(feature = "capi")]
+fn place_of<T: serde::de::DeserializeOwned>(
+    path: &serde_path_to_error::Path,
+    value: &serde_json::Value,
+    problem: &str,
+) -> String {
+    use serde_json::Value;
+
+    let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let (Some(missing), Some(last)) = (missing, path.iter().last()) else { return path.to_string() };
+    let (whole, last) = (path.to_string(), last.to_string());
+    let around = whole.strip_suffix(&last).unwrap_or_default().trim_end_matches('.').to_owned();
+    let mut completed = value.clone();
+    let above = path.iter().take(path.iter().len() - 1).try_fold(&mut completed, |value, segment| match segment {
+        serde_path_to_error::Segment::Seq { index } => value.get_mut(index),
+        serde_path_to_error::Segment::Map { key } => value.get_mut(key),
+        _ => None,
+    });
+    let Some(Value::Object(above)) = above else { return whole };
+    above.insert(missing.to_owned(), Value::Null);
+    let is_same = serde_path_to_error::deserialize::<_, T>(completed)
+        .is_err_and(|error| error.inner().to_string() == problem && error.path().to_string() == whole);
+    match (is_same, around.is_empty()) {
+        (true, _) => whole,
+        (false, true) => ".".to_owned(),
+        (false, false) => around,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::plain;
+
+    #[test]
+    #[cfg(feature = "capi")]
+    fn a_missing_field_is_told_of_the_object_that_lacks_it() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code, reason = "it is only read")]
+        struct Outer {
+            inner: Inner,
+            name: String,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code, reason = "it is only read")]
+        struct Inner {
+            first: u8,
+            second: u8,
+        }
+        let told = |json: &str| super::located::<Outer>(json, &serde_json::from_str::<Outer>(json).unwrap_err());
+        assert_eq!(told(r#"{"inner": {"first": 1, "second": 2}}"#), "missing field `name`");
+        assert_eq!(told(r#"{"inner": {"first": 1}, "name": "x"}"#), "`inner`: missing field `second`");
+        assert_eq!(told(r#"{"inner": {}, "name": "x"}"#), "`inner`: missing field `first`");
+        assert_eq!(
+            told(r#"{"inner": {"first": "x"}}"#),
+            "`inner.first`: invalid type: string \"x\", expected a whole number from 0"
+        );
+    }
 
     #[test]
     fn types_of_the_library_become_words() {

@@ -8,7 +8,7 @@ with tempfile.TemporaryDirectory() as folder:
     with Stack.open(folder) as stack:
         shop = stack.push({"title": "Build a shop"})
         cart = stack.push({"title": "Shopping cart", "parent": shop})
-        stack.pop(cart, "completed", "Cart with totals in src/cart.py")
+        stack.pop(cart, {"status": "completed", "results": "Cart with totals in src/cart.py"})
     with Stack.open(folder) as stack:
         pay = stack.push({"title": "Pay for the cart", "parent": shop})
         xml = stack.context(pay).xml

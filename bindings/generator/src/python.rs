@@ -89,8 +89,10 @@ impl Types<'_> {
         text.push_str(&docstring(&meaning, "    "));
         for Field { name: key, shape, is_required, meaning } in fields {
             text.push('\n');
-            for line in wrapped(&NAMES.apply(meaning), "    #: ") {
-                let _ = writeln!(text, "{line}");
+            if !meaning.is_empty() {
+                for line in wrapped(&NAMES.apply(meaning), "    #: ") {
+                    let _ = writeln!(text, "{line}");
+                }
             }
             let keeps_null = *is_required || (!self.is_given && meaning.to_lowercase().contains("null"));
             let shape = if keeps_null { shape.clone() } else { shape.clone().without_null() };
@@ -111,7 +113,7 @@ impl Types<'_> {
             Shape::Number => "float".to_owned(),
             Shape::Flag => "bool".to_owned(),
             Shape::Null => "None".to_owned(),
-            Shape::Constant(value) => format!("Literal[{value}]"),
+            Shape::Constant(value) => format!("Literal[{}]", literal(value)),
             Shape::Record(name) => name.clone(),
             Shape::List(item) => {
                 let item = self.shape(item, within);
@@ -137,7 +139,7 @@ impl Types<'_> {
         let constants: Vec<String> = choices
             .iter()
             .filter_map(|choice| match &choice.shape {
-                Shape::Constant(value) => Some(value.to_string()),
+                Shape::Constant(value) => Some(literal(value)),
                 _ => None,
             })
             .collect();
@@ -215,6 +217,14 @@ impl Types<'_> {
         let class = self.class(&head, "TypedDict", &meaning, &common);
         self.classes.push_str(&class);
         self.either(choices, within, &[head])
+    }
+}
+
+/// A value as Python writes it.
+fn literal(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
+        value => value.to_string(),
     }
 }
 
@@ -302,6 +312,9 @@ fn method(function: &Function) -> String {
         (name, true, true) => format!("self._optional({name})"),
         (name, false, false) if input.kind.ends_with("[]") => format!("self._list({name}, \"{}\")", function.name),
         (name, false, false) => format!("self._json({name})"),
+        (name, false, true) if input.kind.ends_with("[]") => {
+            format!("self._optional_list({name}, \"{}\")", function.name)
+        }
         (name, false, true) => format!("self._optional_json({name})"),
     });
     let arguments = [format!("\"{}\"", function.name)].into_iter().chain(arguments).collect::<Vec<_>>().join(", ");

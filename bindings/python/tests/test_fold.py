@@ -79,15 +79,15 @@ def test_a_pop_begins_the_next_frame(stack: Stack) -> None:
     with pytest.raises(errors.NotReadyError):
         stack.begin(later)
     with pytest.raises(errors.NotReadyError):
-        stack.pop_and_begin(cart, "completed", "Totals", next=later)
-    popped = stack.pop_and_begin(cart, "completed", "Totals", "total()")
+        stack.pop(cart, {"status": "completed", "results": "Totals", "next": later})
+    popped = stack.pop(cart, {"status": "completed", "results": "Totals", "resultsCompacted": "total()", "next": True})
     assert (popped["next"], stack.frame(pay)["status"]) == (pay, "in_progress")
-    assert "next" not in stack.pop_and_begin(pay, "failed", "No")
+    assert "next" not in stack.pop(pay, {"status": "failed", "results": "No", "next": True})
     with pytest.raises(errors.PartsLeftError) as left:
-        stack.complete("f1", "The shop is open")
+        stack.complete("f1", {"results": "The shop is open"})
     assert left.value.details["left"] == [later]
     stack.invalidate(later, "Not now")
-    stack.complete("f1", "The shop is open")
+    stack.complete("f1", {"results": "The shop is open"})
     assert stack.frame("f1")["status"] == "completed"
 
 

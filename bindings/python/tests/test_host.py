@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from callstack_core import Host, Stack, errors, host as host_module
-from callstack_core.host import LogLevel
-from callstack_core.types import Effect, SessionDescription, SessionMessage
+from callstack_core.host import LogLevel, SessionDescription
+from callstack_core.types import Effect, SessionMessage
 
 TASK = {"title": "Cart 🛒", "successCriteria": "Totals", "successCriteriaCompacted": "totals"}
 
@@ -26,34 +27,37 @@ def shop() -> Iterator[Stack]:
 
 
 def test_a_push_runs_in_its_own_session_and_its_results_answer_it(shop: Stack) -> None:
-    answer = shop.tool("ses_1", "stack_frame_push", TASK)
+    answer = shop.tool("ses_1", {"name": "stack_frame_push", "arguments": TASK})
     assert "text" not in answer and not answer["isError"]
     call = answer["call"]
     assert {"kind": "createSession", "call": call, "parentID": "ses_1", "title": "Cart 🛒"} in answer["effects"]
     effects = shop.report({"kind": "callStarted", "call": call, "sessionID": "ses_2"})
     (prompt,) = [effect for effect in effects if effect["kind"] == "prompt"]
     assert "frame f2: Cart 🛒" in prompt["text"]
-    refused = shop.tool("ses_2", "stack_frame_push", TASK)
+    refused = shop.tool("ses_2", {"name": "stack_frame_push", "arguments": TASK})
     assert refused["isError"] and "the maximum depth is 1" in refused["text"]
     results = {"status": "completed", "results": "It adds up", "resultsCompacted": "adds up"}
-    shop.tool("ses_2", "stack_frame_pop", results)
+    shop.tool("ses_2", {"name": "stack_frame_pop", "arguments": results})
     effects = shop.report({"kind": "callEnded", "call": call})
     (ended,) = [effect for effect in effects if effect["kind"] == "answer"]
     assert ended["text"].startswith("f2 (Cart 🛒) is completed.\nResults: It adds up\n")
 
 
-def test_the_arguments_of_a_tool_can_be_a_json_text(shop: Stack) -> None:
-    pushed = shop.tool("ses_1", "stack_frame_push", '{"title": "Mail", "successCriteria": "Sent"}')
+def test_the_arguments_of_a_tool_can_be_a_json_text_or_any_mapping(shop: Stack) -> None:
+    text = '{"title": "Mail", "successCriteria": "Sent"}'
+    pushed = shop.tool("ses_1", {"name": "stack_frame_push", "arguments": text})
     assert not pushed["isError"]
+    mapping = MappingProxyType({"rootID": "f1"})
+    assert not shop.tool("ses_1", {"name": "stack_tree", "arguments": mapping})["isError"]
     for broken in ("{", '{"title": 5}', "[]", ""):
-        refused = shop.tool("ses_1", "stack_frame_push", broken)
+        refused = shop.tool("ses_1", {"name": "stack_frame_push", "arguments": broken})
         assert refused["isError"] and "struct" not in refused["text"], refused
 
 
 def test_a_conversation_goes_through_frames_and_back_to_where_a_person_sets_it(shop: Stack) -> None:
     assert shop.configure({"calls": {"in": "conversation"}}) == []
     assert (shop.place("ses_1"), shop.place("nobody")) == ("f1", None)
-    answer = shop.tool("ses_1", "stack_frame_push", TASK)
+    answer = shop.tool("ses_1", {"name": "stack_frame_push", "arguments": TASK})
     assert answer["text"].endswith("\nYou are in f2 (Cart 🛒).")
     shop.report({"kind": "sessionSetBack", "sessionID": "ses_1", "answers": [answer["text"]]})
     assert shop.place("ses_1") == "f2"
@@ -64,26 +68,26 @@ def test_a_conversation_goes_through_frames_and_back_to_where_a_person_sets_it(s
 def test_a_session_has_a_context_in_two_parts_or_none(shop: Stack) -> None:
     context = shop.session_context("ses_1")
     assert context is not None
-    assert context["stable"].startswith("<stack-context>") and "Shop" in context["volatile"]
+    assert context.stable.startswith("<stack-context>") and "Shop" in context.volatile
     assert shop.session_context("nobody") is None
     assert shop.deadline() is not None
     assert [effect["message"] for effect in shop.poll() if effect["kind"] == "log"] == ["Context generated"]
 
 
 def test_a_host_offers_the_standard_tools_all_or_those_of_a_list(shop: Stack) -> None:
-    every = [tool["name"] for tool in Stack.tools()]
-    assert len(every) > len(shop.offered_tools()) > 5
+    every = [tool["name"] for tool in Stack.all_tools()]
+    assert len(every) > len(shop.tools()) > 5
     assert shop.configure({"tools": ["stack_heap_alloc", "stack_tree"]}) == []
-    assert [tool["name"] for tool in shop.offered_tools()] == ["stack_tree", "stack_heap_alloc"]
+    assert [tool["name"] for tool in shop.tools()] == ["stack_tree", "stack_heap_alloc"]
     assert shop.configure({"tools": "all"}) == []
-    assert [tool["name"] for tool in shop.offered_tools()] == every
+    assert [tool["name"] for tool in shop.tools()] == every
     assert "unknown tool `posh`" in shop.configure({"tools": ["posh"]})[0]
-    unnamed = "".join(tool["description"] for tool in Stack.tools("none"))
+    unnamed = "".join(tool["description"] for tool in Stack.all_tools({"names": "none"}))
     assert "stack_" not in unnamed
-    prefixed = "".join(tool["description"] for tool in Stack.tools({"prefix": "mcp__callstack__"}))
+    prefixed = "".join(tool["description"] for tool in Stack.all_tools({"names": {"prefix": "mcp__callstack__"}}))
     assert "mcp__callstack__stack_heap_free" in prefixed
     with pytest.raises(errors.SettingError) as raised:
-        Stack.tools({"push": ""})
+        Stack.all_tools({"names": {"push": ""}})
     assert raised.value.details["name"] == "tools.push"
     with pytest.raises(errors.JsonError):
         shop.report({"kind": "sessionCrated"})  # type: ignore[arg-type]
@@ -154,7 +158,7 @@ def test_a_host_runs_frames_in_sessions_and_answers_the_callers() -> None:
         assert all("Done in ses_" in answer["text"] for answer in answers)
         assert sorted(actions.prompts) == [("ses_2", "ses_1"), ("ses_3", "ses_1"), ("ses_4", "ses_1")]
         context = host.context("ses_1")
-        assert context is not None and "Shop" in context["volatile"]
+        assert context is not None and "Shop" in context.volatile
 
     hosted(test)
 

@@ -31,7 +31,7 @@ def push(folder: Path, worker: int, count: int = 10) -> int:
     with Stack.open(folder) as stack:
         for number in range(count):
             handle = stack.push({"title": f"{worker}.{number}", "sessionID": f"w{worker}.{number}", "parent": "root"})
-            stack.pop(handle, "completed", "Done")
+            stack.pop(handle, {"status": "completed", "results": "Done"})
     return worker
 
 
@@ -71,7 +71,7 @@ def test_workers_of_every_kind_share_a_folder(method: str, tmp_path: Path) -> No
             worker.join(60)
             assert worker.exitcode == 0
         stack.refresh()
-        assert len(stack.children("root")) == 40
+        assert len(stack.handles({"relation": "children", "frame": "root"})) == 40
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -150,7 +150,7 @@ def test_a_child_works_on_when_its_parent_has_closed_and_others_come_and_go(tmp_
         assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     with Stack.open(tmp_path) as stack:
         assert (
-            len(stack.children("root"))
+            len(stack.handles({"relation": "children", "frame": "root"}))
             == sum(int((tmp_path / f"count{worker}").read_text()) for worker in range(2))
             > 50
         )
@@ -209,7 +209,7 @@ def test_children_of_children_and_forks_of_several_threads_work(tmp_path: Path) 
             thread.join()
         assert statuses == [0] * 3
         stack.refresh()
-        assert len(stack.children("root")) == 9
+        assert len(stack.handles({"relation": "children", "frame": "root"})) == 9
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callstack_core import Stack, errors
-from callstack_core.types import NewFrame
+from callstack_core.types import NewFrame, Settings
 
 
 def test_frames_are_pushed_planned_activated_and_popped(stack: Stack) -> None:
@@ -20,16 +20,18 @@ def test_frames_are_pushed_planned_activated_and_popped(stack: Stack) -> None:
     pay, mail = stack.plan_children(
         "f1", [{"title": "Pay", "sessionID": "pay"}, {"title": "Send mail", "dependsOn": ["pay"]}]
     )
-    assert stack.ready() == [pay]
-    popped = stack.pop(cart, "completed", "Totals in src/cart.py", "cart.py: total()")
+    assert stack.handles({"relation": "ready"}) == [pay]
+    popped = stack.pop(
+        cart, {"status": "completed", "results": "Totals in src/cart.py", "resultsCompacted": "cart.py: total()"}
+    )
     assert popped == {"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": []}
     stack.activate("Pay")
     assert stack.frame(pay)["status"] == "in_progress"
     assert stack.invalidate(mail, "No mail needed")["invalidated"] == [mail]
-    assert stack.children("f1") == [cart, pay, mail]
-    assert stack.siblings(pay) == [cart, mail]
-    assert stack.ancestors(pay) == ["f1"]
-    assert stack.with_status("completed") == [cart]
+    assert stack.handles({"relation": "children", "frame": "f1"}) == [cart, pay, mail]
+    assert stack.handles({"relation": "siblings", "frame": pay}) == [cart, mail]
+    assert stack.handles({"relation": "ancestors", "frame": pay}) == ["f1"]
+    assert stack.handles({"status": "completed"}) == [cart]
     assert stack.handles({"relation": "subtree", "frame": "f1"}) == ["f1", cart, pay, mail]
     assert [frame["title"] for frame in stack.frames({"status": "invalidated"})] == ["Send mail"]
 
@@ -40,10 +42,11 @@ def test_a_person_reopens_and_takes_back(stack: Stack) -> None:
     mail = stack.plan({"title": "Mail", "parent": "f1", "dependsOn": [cart]})
     assert stack.frame(cart)["task"] == "Sum up the prices" and stack.frame(cart)["priority"] == 1
     person.activate(cart)
-    person.pop(cart, "completed", "Totals without taxes")
-    assert stack.ready() == [mail]
+    person.pop(cart, {"status": "completed", "results": "Totals without taxes"})
+    assert stack.handles({"relation": "ready"}) == [mail]
     reopened = person.reopen(cart, "taxes are missing")
-    assert (reopened["handle"], stack.frame(cart)["status"], stack.ready()) == (cart, "in_progress", [])
+    assert (reopened["handle"], stack.frame(cart)["status"]) == (cart, "in_progress")
+    assert stack.handles({"relation": "ready"}) == []
     assert person.undo()["command"] == "reopen"
     assert stack.frame(cart)["status"] == "completed"
     with pytest.raises(errors.NothingToUndoError):
@@ -57,7 +60,7 @@ def test_what_can_go_on_goes_on_leaf_first() -> None:
         shop = stack.push({"title": "Shop"})
         cart = stack.push({"title": "Cart", "parent": shop})
         for frame in (shop, cart):
-            stack.block(frame, "Shall I go on?")
+            stack.block(frame, {"question": "Shall I continue?"})
             stack.answer(frame, "Yes.")
         resumption = stack.resumption()
         assert (resumption["now"], resumption["later"]) == ([cart], [shop])
@@ -71,12 +74,12 @@ def test_limits_and_costs_are_those_of_the_tree(stack: Stack) -> None:
     stack.set_limits("f1", {"maxCostMicroUsd": 100_000, "maxTurns": 40, "tools": ["Read"]})
     cart = stack.push({"title": "Cart", "parent": "f1"})
     stack.record_usage(cart, {"model": "small", "output": 5})
-    stack.record_cost(cart, "ses_cart", 60_000)
+    stack.record_cost(cart, {"conversation": "ses_cart", "costMicroUsd": 60_000})
     assert stack.usage("f1")["totalCostMicroUsd"] == 60_000
     allowance = stack.allowance(cart)
     assert (allowance["maxCostMicroUsd"], allowance["maxTurns"], allowance["tools"]) == (40_000, 40, ["Read"])
     assert stack.overspent(cart) is None
-    stack.record_cost(cart, "ses_cart", 110_000)
+    stack.record_cost(cart, {"conversation": "ses_cart", "costMicroUsd": 110_000})
     overspent = stack.overspent(cart)
     assert overspent is not None and overspent["frame"] == "f1" and "0.1 US dollars" in overspent["reason"]
     with pytest.raises(errors.ToolsExceedError):
@@ -89,53 +92,55 @@ def test_histories_are_compacted_and_old_logs_removed(tmp_path: Path) -> None:
     with Stack.open(tmp_path, {"mirror": False, "finishedFrames": 0}) as stack:
         done = stack.push({"title": "Done", "sessionID": "ses_1"})
         stack.append_log(done, ["a line"])
-        stack.pop(done, "completed", "Works")
-        assert stack.compact_history(1)["trees"] == 0
-        compaction = stack.compact_history(2**53 - 1)
+        stack.pop(done, {"status": "completed", "results": "Works"})
+        assert stack.compact_history({"before": 1})["trees"] == 0
+        compaction = stack.compact_history({"before": 2**53 - 1})
         assert compaction["trees"] == 1
         assert compaction["events"] > 2
         assert stack.prune_logs({"bytes": 0}) == {"files": 1, "bytes": 9, "left": 0}
         assert stack.frame(done)["results"] == "Works"
     with Stack.in_memory() as memory, pytest.raises(errors.InMemoryError):
-        memory.compact_history(1)
+        memory.compact_history({"before": 1})
 
 
 def test_planned_frames_are_edited_and_their_order_changes(stack: Stack) -> None:
     first, second = stack.plan_children("f1", [{"title": "First"}, {"title": "Second"}])
     stack.edit(second, {"title": "Before", "before": first})
-    assert stack.children("f1") == [second, first]
+    assert stack.handles({"relation": "children", "frame": "f1"}) == [second, first]
     assert stack.frame(second)["title"] == "Before"
     third = stack.plan({"title": "Third", "parent": None})
     assert stack.handles({"relation": "roots"}) == ["f1", third]
 
 
-def test_blocked_frames_are_answered_stopped_and_begun_anew(stack: Stack) -> None:
+def test_blocked_frames_are_answered_stopped_and_retried(stack: Stack) -> None:
     tax = stack.push({"title": "Tax", "parent": "f1"})
-    stack.block(tax, "Which rate? The user knows", "Totals work")
+    stack.block(tax, {"question": "Which rate? The user knows", "results": "Totals work"})
     stack.answer(tax, "20 %")
     question = stack.frame(tax)["questions"][0]
     assert (question["question"], question["answer"]) == ("Which rate? The user knows", "20 %")
-    stack.set_status(tax, "in_progress")
-    stack.pop(tax, "failed", "The table is out of date")
+    stack.resume(tax)
+    assert stack.frame(tax)["status"] == "in_progress"
+    stack.pop(tax, {"status": "failed", "results": "The table is out of date"})
     again = stack.retry(tax, "Take the rates from the office's site")
     assert again["attempt"] == 2
     assert "out of date" in stack.context(again["handle"]).xml
-    assert stack.stop("f1", "The user is away") == stack.stop_all("The user is away") == stack.interrupted() == []
+    assert stack.stop("f1", "The user is away") == stack.stop_all("The user is away") == []
+    assert stack.handles({"relation": "interrupted"}) == []
 
 
 def test_workers_hold_frames_and_old_holds_are_refused(stack: Stack) -> None:
     plan = stack.plan({"title": "Plan", "parent": None})
     cart = stack.plan({"title": "Cart", "parent": plan})
-    first = stack.hold("one", 60_000, below=plan)
+    first = stack.hold({"name": "one", "lease": 60_000, "below": plan})
     assert first is not None
     assert (first["handle"], first["name"], first["generation"]) == (cart, "one", 1)
-    assert stack.hold("two", 60_000, below=plan) is None
-    assert stack.renew(first, 90_000)["until"] > first["until"]
+    assert stack.hold({"name": "two", "lease": 60_000, "below": plan}) is None
+    assert stack.renew(first, {"lease": 90_000})["until"] > first["until"]
     stack.release(first)
-    second = stack.hold("two", 60_000, frame=cart)
+    second = stack.hold({"name": "two", "lease": 60_000, "frame": cart})
     assert second is not None
     with stack.as_actor(first) as late, pytest.raises(errors.HoldLostError) as lost:
-        late.pop(cart, "completed", "done")
+        late.pop(cart, {"status": "completed", "results": "done"})
     assert (lost.value.details["generation"], lost.value.details["refused"]) == (2, 1)
     with stack.as_actor(second) as worker:
         worker.add_artifact(cart, "cart.py")
@@ -145,38 +150,42 @@ def test_workers_hold_frames_and_old_holds_are_refused(stack: Stack) -> None:
     stack.invalidate(part, "no time")
     with pytest.raises(errors.HoldLostError):
         stack.finish(first, {"end": "failed", "results": "no"})
-    # The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
+    # The frame was put back for its part: the worker can hold it again when its wait of a second is over.
     with pytest.raises(errors.NotFreeError):
         stack.finish(second, {"end": "done", "results": "again"})
     for _ in range(500):
-        if (anew := stack.hold("two", 60_000, below=plan)) is not None:
+        if (again := stack.hold({"name": "two", "lease": 60_000, "below": plan})) is not None:
             break
         time.sleep(0.02)
-    assert anew is not None
-    done = stack.finish(anew, {"end": "done", "results": "done in full", "resultsCompacted": "done"})
+    assert again is not None
+    done = stack.finish(again, {"end": "done", "results": "done in full", "resultsCompacted": "done"})
     assert done == {"status": "completed"}
-    assert stack.standing(anew) == {"kind": "ended", "status": "completed"}
+    assert stack.standing(again) == {"kind": "ended", "status": "completed"}
     with pytest.raises(errors.HoldLostError):
         stack.standing(first)
     mail = stack.plan({"title": "Mail", "parent": None})
-    third = stack.hold("three", 60_000, frame=mail)
+    third = stack.hold({"name": "three", "lease": 60_000, "frame": mail})
     assert third is not None
     with stack.as_actor({"kind": "conversation", "name": "codex/1"}) as other, pytest.raises(errors.HeldError) as held:
-        other.pop(mail, "completed", "done")
+        other.pop(mail, {"status": "completed", "results": "done"})
     assert held.value.details["by"] == "worker `three`"
     assert stack.finish(third, {"end": "failed", "results": "no"})["status"] == "failed"
     assert (stack.frame(cart)["results"], stack.frame(cart)["resultsCompacted"]) == ("done in full", "done")
     left = {"free": 0, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0, "assigned": 0}
     assert stack.work_left(plan) == left
     with pytest.raises(errors.NotFreeError):
-        stack.renew(anew, 60_000)
-    for lease in (-1, 0, 10**12):
+        stack.renew(again, {"lease": 60_000})
+    for lease in (0, 10**12):
         with pytest.raises(errors.SettingError):
-            stack.hold("one", lease)
+            stack.hold({"name": "one", "lease": lease})
+        with pytest.raises(errors.SettingError):
+            stack.renew(third, {"lease": lease})
+    with pytest.raises(errors.JsonError, match="`lease`: invalid value: integer `-1`"):
+        stack.hold({"name": "one", "lease": -1})
 
 
 def test_placeholders_are_identified(stack: Stack) -> None:
-    handle = stack.ensure("ses_2", parent="ses_1")
+    handle = stack.ensure("ses_2", {"parent": "ses_1"})
     assert stack.ensure("ses_2") == handle
     assert stack.frame(handle)["title"] == "Session ses_2"
     stack.identify(handle, {"title": "Payment", "successCriteria": "Cards work"})
@@ -192,31 +201,34 @@ def test_what_frames_produce_is_recorded(stack: Stack) -> None:
     assert stack.add_artifact("f1", "src/cart.py")
     assert not stack.add_artifact("f1", "src/cart.py")
     stack.add_decision("f1", "Totals are in cents")
-    stack.summarize("f1", "The cart works", "cart")
+    stack.summarize("f1", {"results": "The cart works", "resultsCompacted": "cart"})
     frame = stack.frame("f1")
     assert (frame["artifacts"], frame["decisions"]) == (["src/cart.py"], ["Totals are in cents"])
-    assert frame["results"] == "The cart works"
+    assert (frame["results"], frame["resultsCompacted"]) == ("The cart works", "cart")
     stack.record_usage("f1", {"model": "opus", "uncachedInput": 100, "output": 20})
     assert stack.usage("f1")["total"][0]["output"] == 20
     child = stack.push({"title": "Child"})
     stack.set_active("f1")
     assert stack.active() == "f1"
-    stack.pop(child, "completed", "Done")
+    stack.pop(child, {"status": "completed", "results": "Done"})
     stack.deliver(child)
     stack.forget("f1")
     assert "deliveredAt" in stack.frame(child)
 
 
 def test_a_context_has_two_parts_and_a_report(stack: Stack) -> None:
-    context = stack.context("ses_1", {"budget": {"total": 2000}, "guidance": "none"})
+    settings: Settings = {"budget": {"total": 2000}, "guidance": "none"}
+    context = stack.context("ses_1", settings)
     assert context.xml.startswith("<stack-context")
     assert "Build a shop" in context.volatile
     assert context.stable and context.stable not in context.volatile
-    assert context.tokens == context.report["tokens"] <= 2000
-    assert context.report["entries"][0]["section"] == "current-frame"
+    report = stack.context_report("ses_1", settings)
+    assert context.tokens == report["tokens"] <= 2000
+    assert report["entries"][0]["section"] == "current-frame"
     assert repr(context).startswith("Context(xml=")
-    stack.context("ses_1", {"budget": {"total": 2000}, "guidance": "none"})
-    assert stack.info()["cache"]["hits"] == 1
+    hits = stack.info()["cache"]["hits"]
+    stack.context("ses_1", settings)
+    assert stack.info()["cache"]["hits"] == hits + 1
     stack.clear_cache("ses_1")
     stack.clear_cache()
     with pytest.raises(errors.BudgetTooSmallError) as raised:
@@ -245,7 +257,7 @@ def test_texts_come_back_unchanged(stack: Stack) -> None:
 
 def test_chunks_and_registers_are_shown_to_the_frames_below(stack: Stack) -> None:
     stack.allocate_chunk("f1", {"name": "schema", "content": "id, total"})
-    stack.write_chunk("f1", "schema", "id, total, tax")
+    stack.write_chunk("f1", {"name": "schema", "content": "id, total, tax"})
     stack.update_registers("f1", {"R0_GOAL": "A shop"})
     below = stack.push({"title": "Below"})
     (seen,) = stack.chunks(below)
@@ -258,19 +270,20 @@ def test_chunks_and_registers_are_shown_to_the_frames_below(stack: Stack) -> Non
 
 
 def test_a_run_asks_and_ends(stack: Stack) -> None:
-    names = {tool["name"] for tool in Stack.memory_tools({"memory": "registers"})}
-    assert {"push_frame", "pop_frame"} <= names > {tool["name"] for tool in Stack.memory_tools()}
-    assert len(Stack.memory_tools({"sharedResults": False})) == len(Stack.memory_tools()) - 1
+    names = {tool["name"] for tool in Stack.all_tools({"memory": {"memory": "registers"}})}
+    default = {tool["name"] for tool in Stack.all_tools({"memory": {}})}
+    assert {"push_frame", "pop_frame"} <= names > default
+    assert len(Stack.all_tools({"memory": {"sharedResults": False}})) == len(default) - 1
     run = stack.start_run({"task": "Tidy up", "settings": {"memory": "registers"}})
     step = stack.advance_run(run)
     assert step["next"] == "ask" and "Tidy up" in step["messages"][-1]["text"]
     stack.run_reply(run, {"calls": [{"id": "call_1", "name": "look", "arguments": "{}"}]})
     step = stack.advance_run(run)
     assert step["next"] == "call" and step["name"] == "look"
-    stack.run_answer(run, "call_1", "all is tidy", is_error=False)
+    stack.run_answer(run, {"call": "call_1", "answer": "all is tidy", "isError": False})
     stack.run_tell(run, "Then end")
     with pytest.raises(errors.OutOfTurnError):
-        stack.run_answer(run, "call_1", "again")
+        stack.run_answer(run, {"call": "call_1", "answer": "again"})
     pop = {"id": "call_2", "name": "pop_frame", "arguments": '{"result": "Nothing to do"}'}
     stack.run_reply(run, {"text": "Done", "calls": [pop]})  # type: ignore[list-item]
     step = stack.advance_run(run)
@@ -293,7 +306,8 @@ def test_a_state_and_a_history_make_the_same_stack(stack: Stack, tmp_path: Path)
         assert same.frames() == stack.frames()
     with Stack.rebuild(tmp_path / "rebuilt", stack.export_history(), {"mirror": False}) as same:
         assert same.history() == stack.history()
-        assert same.history({"since": 1, "kind": "added"})[0]["frame"]["title"] == "Cart"
+        added = same.history({"since": 1, "kind": "added"})[0]
+        assert added["kind"] == "added" and added["frame"]["title"] == "Cart"
     stack.export_files(tmp_path / "files")
     with Stack.open(tmp_path / "files") as same:
         assert same.handles() == ["f1", "f2"]
@@ -322,25 +336,33 @@ def test_a_stack_in_a_folder_is_there_again(tmp_path: Path) -> None:
 def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
     stack.ensure("ses_2")
     needed: list[Callable[[Any], object]] = [
-        lambda none: stack.stop(none, "enough"),
-        lambda none: stack.pop("f1", "completed", none),
-        lambda none: stack.block("f1", none),
-        lambda none: stack.write_chunk("f1", "notes", none),
+        lambda none: stack.stop("f1", none),
+        lambda none: stack.pop(none, {"status": "completed", "results": "Done"}),
+        lambda none: stack.free_chunk("f1", none),
         stack.activate,
     ]
     for call in needed:
         with pytest.raises(TypeError, match="expected a text, got NoneType None"):
             call(None)
+    records: list[Callable[[Any], object]] = [
+        lambda none: stack.pop("f1", {"status": "completed", "results": none}),
+        lambda none: stack.pop("f1", none),
+        lambda none: stack.block("f1", {"question": none}),
+        lambda none: stack.write_chunk("f1", {"name": "notes", "content": none}),
+    ]
+    for call in records:
+        with pytest.raises(errors.JsonError, match="null"):
+            call(None)
     with pytest.raises(TypeError, match="plan_children: expected a list, got one dict"):
-        stack.plan_children("f1", {"title": "Cart"})  # type: ignore[dict-item]
-    with pytest.raises(errors.SettingError, match="must be one of completed, failed, blocked"):
-        stack.pop("f1", "planned", "Later")  # type: ignore[arg-type]
+        stack.plan_children("f1", {"title": "Cart"})  # type: ignore[arg-type]
+    with pytest.raises(errors.JsonError, match="`planned`, expected one of `completed`, `failed`, `blocked`"):
+        stack.pop("f1", {"status": "planned", "results": "Later"})  # type: ignore[typeddict-item]
     before = stack.info()["revision"]
     wrong: NewFrame = {"title": "Cart", "sucessCriteria": "typo"}  # type: ignore[typeddict-unknown-key]
     with pytest.raises(errors.JsonError, match="sucessCriteria"):
         stack.push(wrong)
-    with pytest.raises(errors.SettingError, match="must be one of completed"):
-        stack.pop("f1", "done", "It is")  # type: ignore[arg-type]
+    with pytest.raises(errors.JsonError, match="`done`, expected one of `completed`"):
+        stack.pop("f1", {"status": "done", "results": "It is"})  # type: ignore[typeddict-item]
     for wrong_frame in (1.5, 1, True):
         with pytest.raises(TypeError, match=r"activate: expected a text, got (float 1.5|int 1|bool True)"):
             stack.activate(wrong_frame)  # type: ignore[arg-type]
@@ -357,15 +379,20 @@ def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
     for no_list in ("abc", b"abc", {"role": "user"}):
         with pytest.raises(TypeError, match="append_log: expected a list, got one "):
             stack.append_log("f1", no_list)  # type: ignore[arg-type]
-    with pytest.raises(errors.EmptyError):
+    with pytest.raises(errors.JsonError, match="missing field `title`"):
         stack.identify("ses_2", {})  # type: ignore[typeddict-item]
-    with pytest.raises(errors.JsonError, match="unknown field `titel`"):
+    with pytest.raises(errors.EmptyError):
+        stack.identify("ses_2", {"title": " "})
+    with pytest.raises(errors.JsonError, match="`titel`"):
         stack.identify("ses_2", {"titel": "Shop"})  # type: ignore[typeddict-item,typeddict-unknown-key]
-    for arguments in ([1, 2], "ab", 5):
-        answer = stack.tool("ses_1", "stack_tree", arguments)  # type: ignore[arg-type]
-        assert answer["isError"] and "object" in answer["text"], answer
+    refused = (([1, 2], "a JSON object"), (5, "a JSON object"), ('"ab"', "the JSON object"), ("ab", "not valid JSON"))
+    for arguments, problem in refused:
+        answer = stack.tool("ses_1", {"name": "stack_tree", "arguments": arguments})
+        assert answer["isError"] and problem in answer["text"], answer
     with pytest.raises(errors.NoRunError):
-        stack.run_answer("f1", "call_1", "Done", is_error=2**40)  # type: ignore[arg-type]
+        stack.run_answer("f1", {"call": "call_1", "answer": "Done", "isError": True})
+    with pytest.raises(errors.JsonError, match="isError"):
+        stack.run_answer("f1", {"call": "call_1", "answer": "Done", "isError": 2**40})  # type: ignore[typeddict-item]
     with pytest.raises(TypeError, match=r"Stack\.open"):
         Stack()
     assert stack.info()["revision"] == before

@@ -19,7 +19,7 @@ from callstack_core import Stack, _library
 assert pathlib.Path(sys.prefix) in _library.find().parents, _library.find()
 with Stack.open("stack") as stack:
     shop = stack.push({"title": "Build a shop"})
-    stack.pop(shop, "completed", "The shop is open")
+    stack.pop(shop, {"status": "completed", "results": "The shop is open"})
 with Stack.open("stack") as stack:
     print(stack.frame(shop)["results"])
 """

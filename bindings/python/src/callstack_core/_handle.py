@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -41,7 +41,15 @@ _ERROR = ffi.typeof("CallstackError **")
 FLAG = ffi.typeof("int32_t *")
 TIME = ffi.typeof("uint64_t *")
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+def _plain(value: object) -> object:
+    """Returns a mapping that is not a dictionary as a dictionary, and refuses all other classes."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain).encode
 read_json = json.JSONDecoder().decode
 
 

@@ -351,15 +351,15 @@ class StackMethods(OpenStack):
         """
         self._run("resume", frame)
 
-    def stop(self, frame: FrameRef | None, reason: str) -> list[Handle]:
-        """Stops the frames that hosts run or workers hold, also those of other processes: the frames become
-        blocked, and the reason is what they wait for.
+    def stop(self, frame: FrameRef, reason: str) -> list[Handle]:
+        """Stops the frames that hosts run or workers hold, from a frame downwards, also those of other
+        processes: the frames become blocked, and the reason is what they wait for.
 
         A running host notices that at its next poll: it aborts their sessions, keeps what the agents have
         said last as results so far, and answers the callers. The frames can be resumed like any other blocked
         frame.
 
-        `frame`: This frame and the frames below it. Default: all frames.
+        `frame`: This frame and the frames below it.
 
         `reason`: For those who resume the frames. Must not be empty.
 
@@ -367,7 +367,18 @@ class StackMethods(OpenStack):
 
         Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason; the storage errors.
         """
-        return self._record("stop", self._optional(frame), reason)
+        return self._record("stop", frame, reason)
+
+    def stop_all(self, reason: str) -> list[Handle]:
+        """Stops all frames that hosts run or workers hold: see `stop`.
+
+        `reason`: For those who resume the frames. Must not be empty.
+
+        Returns The stopped frames.
+
+        Raises EmptyError for the reason; the storage errors.
+        """
+        return self._record("stop_all", reason)
 
     def retry(self, frame: FrameRef, note: str | None = None) -> Retried:
         """Retries a failed or blocked frame: makes a planned frame beside it, with the same title, criteria and
@@ -658,7 +669,7 @@ class StackMethods(OpenStack):
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError.
         """
-        return self._record("resumption", self._optional_json(frames))
+        return self._record("resumption", self._optional_list(frames, "resumption"))
 
     def note_interruptions(self) -> list[Handle]:
         """Records that frames were interrupted because the lease of their holder has ended.
@@ -740,7 +751,7 @@ class StackMethods(OpenStack):
     def active(self) -> Handle | None:
         """Returns the handle of the active frame: the frame on which an agent works.
 
-        Returns The handle; empty if no frame is active.
+        Returns The handle, if a frame is active.
         """
         return self._text("active") or None
 
@@ -1036,8 +1047,8 @@ class StackMethods(OpenStack):
         leave `state.json` to this function. A failure to write the files is not an error of this function;
         `info` returns it as `mirror.error`.
 
-        Returns What the host must do, in this order. With NULL the same work is done and the effects are
-        lost: pass NULL only if the host reports no events.
+        Returns What the host must do, in this order. A caller that does not take the effects loses them, so
+        it must not have reported events.
         """
         return self._record("poll")
 
@@ -1046,7 +1057,7 @@ class StackMethods(OpenStack):
 
         Does not wait for a command that is running.
 
-        Returns Milliseconds since the Unix epoch; 0 if there is no work.
+        Returns Milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
         """
         return self._time("deadline")
 
@@ -1072,7 +1083,7 @@ class StackMethods(OpenStack):
 
         `session`: The whole ID of the session.
 
-        Returns The handle; empty if the session has no frame.
+        Returns The handle, if the session has a frame.
         """
         return self._text("place", session) or None
 

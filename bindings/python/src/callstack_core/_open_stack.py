@@ -81,6 +81,10 @@ class OpenStack:
             raise TypeError(f"{name}: expected a list, got one {type(items).__name__}")
         return write_json(list(items))
 
+    @classmethod
+    def _optional_list(cls, items: Iterable[Any] | None, name: str) -> _handle.Input:
+        return ABSENT if items is None else cls._list(items, name)
+
     @staticmethod
     def _path(path: str | PathLike[str]) -> bytes:
         return fsencode(path)

@@ -258,7 +258,7 @@ class TooDeepError(RefusedError):
 
 
 class HeldError(RefusedError):
-    """Somebody else works on the frame.
+    """Another actor works on the frame.
 
     The details hold `by`, and `until` when.
 
@@ -396,7 +396,7 @@ class WaitCircleError(RefusedError):
 
 
 class NotRetriableError(RefusedError):
-    """The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest`
+    """The frame is neither failed nor blocked, or was retried already: then the details hold the `newest`
     attempt.
 
     `details["handle"]`: The frame.
@@ -437,7 +437,7 @@ class NotFreeError(RefusedError):
 
 
 class HoldLostError(RefusedError):
-    """Somebody else has held the frame since, so what its earlier holder still sends is refused.
+    """Another actor has held the frame since, so what its earlier holder still sends is refused.
 
     The details hold `by`, the newest holder, and its `generation`.
 

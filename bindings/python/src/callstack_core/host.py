@@ -278,7 +278,8 @@ class Host:
         if session is None:
             await self.report({"kind": "sessionDeleted", "sessionID": session_id})
         else:
-            await self.report({"kind": "sessionCreated", "sessionID": session_id, **session})
+            # The library takes None for an absent parent, although the generated type of the event does not say so.
+            await self.report({"kind": "sessionCreated", "sessionID": session_id, **session})  # type: ignore[typeddict-item]
 
     async def _create(self, effect: EffectCreateSession) -> None:
         try:

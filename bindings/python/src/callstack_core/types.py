@@ -365,7 +365,7 @@ class EventQuery(TypedDict):
     frame: NotRequired[FrameRef]
 
     #: Only events of this kind, such as `decisionAdded`.
-    kind: NotRequired[str]
+    kind: NotRequired[EventKind]
 
     #: At most this number of events, the oldest ones.
     limit: NotRequired[int]
@@ -970,15 +970,15 @@ class HostSettings(TypedDict):
 
 
 class Identity(TypedDict):
-    """The immutable part of a frame: title and success criteria."""
+    """The title and the criteria of a frame."""
 
     #: Short name, two to five words.
     title: str
 
-    #: Success criteria: checkable conditions for the completion of the frame. Default: empty.
+    #: The conditions that hold when the frame is done.
     successCriteria: NotRequired[str]
 
-    #: Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria.
+    #: A short form of the criteria, for contexts. Default: the full criteria are used.
     successCriteriaCompacted: NotRequired[str]
 
 
@@ -1091,8 +1091,7 @@ class MemoryOptions(TypedDict):
 class MirrorStatus(TypedDict):
     """The status of the mirror, that is, of the files next to the store."""
 
-    #: The error of the last write, or absent if it succeeded. The write is repeated, at the latest by
-    #: `flush`.
+    #: The error of the last write, or null if it succeeded. The write is repeated, at the latest by `flush`.
     error: Union[str, None]
 
     #: The revision of the last `state.json` that this process knows.
@@ -1429,7 +1428,7 @@ class Pop(TypedDict):
 
     #: The planned frame that begins in the same command. `true`: the first planned sibling that can begin
     #: then, if there is one. Default: no frame begins.
-    next: NotRequired[Union[FrameRef, bool]]
+    next: NotRequired[Union[Literal[True], FrameRef]]
 
     #: The results in full. Default: empty.
     results: NotRequired[str]
@@ -1441,13 +1440,13 @@ class Pop(TypedDict):
 class Popped(TypedDict):
     """The result of `pop`."""
 
-    #: The active frame after the pop; absent if there is none.
+    #: The active frame after the pop; null if there is none.
     active: Union[Handle, None]
 
     #: The popped frame.
     handle: Handle
 
-    #: Its parent; absent if it is a root.
+    #: Its parent; null if it is a root.
     parent: Union[Handle, None]
 
     #: Frames below the popped frame that are still in_progress or blocked. The pop did not change them.
@@ -1590,7 +1589,7 @@ class Reopened(TypedDict):
     #: Frames that depend on it and have begun, or ended: they have used results that were wrong.
     begun: list[Handle]
 
-    #: The frame that goes on.
+    #: The frame that continues.
     handle: Handle
 
     #: Planned frames that depend on it. They wait again.
@@ -1600,7 +1599,7 @@ class Reopened(TypedDict):
 class Repair(TypedDict):
     """A defect in a state, and its repair."""
 
-    #: ID of the affected frame; absent if the defect concerns the state as a whole.
+    #: ID of the affected frame; null if the defect concerns the state as a whole.
     frame: Union[str, None]
 
     #: The defect and its repair, in one sentence.
@@ -1862,7 +1861,6 @@ class StackState(TypedDict):
     #: The ID of the active frame; absent if there is none.
     activeFrameID: NotRequired[str]
 
-    #: 
     finishedTrees: NotRequired[FinishedTrees]
 
     #: Number of events in the history. Default 0.
@@ -2126,7 +2124,6 @@ class WorkLeft(TypedDict):
 class EffectLog(TypedDict):
     """Write a line to the host's log."""
 
-    #: 
     kind: Literal["log"]
 
     #: Details: a JSON object with the session, the frame and other data of the event.
@@ -2142,7 +2139,6 @@ class EffectLog(TypedDict):
 class EffectDescribeSession(TypedDict):
     """Describe an unknown session: report `SessionCreated`, or `SessionDeleted` if the session does not exist."""
 
-    #: 
     kind: Literal["describeSession"]
 
     #: ID of the session.
@@ -2155,7 +2151,6 @@ class EffectCreateSession(TypedDict):
     Report `CallStarted`, or `CallEnded` with an error if this fails.
     """
 
-    #: 
     kind: Literal["createSession"]
 
     #: The call.
@@ -2174,7 +2169,6 @@ class EffectPrompt(TypedDict):
     Then report `CallEnded`.
     """
 
-    #: 
     kind: Literal["prompt"]
 
     #: The call.
@@ -2193,7 +2187,6 @@ class EffectPrompt(TypedDict):
 class EffectAbortSession(TypedDict):
     """Abort the current work of a session."""
 
-    #: 
     kind: Literal["abortSession"]
 
     #: ID of the session.
@@ -2206,7 +2199,6 @@ class EffectCompactSession(TypedDict):
     Then report `SessionCompacted`, without messages if the compaction failed.
     """
 
-    #: 
     kind: Literal["compactSession"]
 
     #: ID of the session.
@@ -2216,7 +2208,6 @@ class EffectCompactSession(TypedDict):
 class EffectCompactionPrompt(TypedDict):
     """Add this text to the prompt for the summary of a session that is being compacted."""
 
-    #: 
     kind: Literal["compactionPrompt"]
 
     #: ID of the session.
@@ -2229,7 +2220,6 @@ class EffectCompactionPrompt(TypedDict):
 class EffectAnswer(TypedDict):
     """Return the answer of a tool call that was waiting for a call."""
 
-    #: 
     kind: Literal["answer"]
 
     #: The call, as the tool returned it.
@@ -2251,7 +2241,6 @@ class EffectReadMessages(TypedDict):
     exist.
     """
 
-    #: 
     kind: Literal["readMessages"]
 
     #: ID of the session.
@@ -2261,7 +2250,6 @@ class EffectReadMessages(TypedDict):
 class FileChangeWritten(TypedDict):
     """The file was created or changed."""
 
-    #: 
     kind: Literal["written"]
 
     #: Path of the file.
@@ -2271,7 +2259,6 @@ class FileChangeWritten(TypedDict):
 class FileChangeDeleted(TypedDict):
     """The file was deleted."""
 
-    #: 
     kind: Literal["deleted"]
 
     #: Path of the file.
@@ -2284,7 +2271,6 @@ _FileChangeRenamedWords = TypedDict("_FileChangeRenamedWords", {"from": "str"})
 class FileChangeRenamed(_FileChangeRenamedWords):
     """The file has another path, and perhaps another content."""
 
-    #: 
     kind: Literal["renamed"]
 
     #: The path now.
@@ -2297,7 +2283,6 @@ class FinishDone(TypedDict):
     If frames were planned below it, it is put back until they are done.
     """
 
-    #: 
     end: Literal["done"]
 
     #: The results in full.
@@ -2310,7 +2295,6 @@ class FinishDone(TypedDict):
 class FinishFailed(TypedDict):
     """The frame has failed."""
 
-    #: 
     end: Literal["failed"]
 
     #: The results in full: why it has failed.
@@ -2323,7 +2307,6 @@ class FinishFailed(TypedDict):
 class FinishAsks(TypedDict):
     """The frame is blocked: it waits for an answer."""
 
-    #: 
     end: Literal["asks"]
 
     #: What the frame needs, and who can give it.
@@ -2339,7 +2322,6 @@ class FinishAsks(TypedDict):
 class FinishLater(TypedDict):
     """The frame is put back."""
 
-    #: 
     end: Literal["later"]
 
     #: How long it waits, in milliseconds, at most 86400000. Default: a second after its first time, twice as
@@ -2350,7 +2332,6 @@ class FinishLater(TypedDict):
 class HostEventSessionCreated(TypedDict):
     """A session was created, or the host describes it because `DescribeSession` asked for it."""
 
-    #: 
     kind: Literal["sessionCreated"]
 
     #: ID of the session.
@@ -2366,7 +2347,6 @@ class HostEventSessionCreated(TypedDict):
 class HostEventSessionUpdated(TypedDict):
     """The title of a session changed."""
 
-    #: 
     kind: Literal["sessionUpdated"]
 
     #: ID of the session.
@@ -2379,7 +2359,6 @@ class HostEventSessionUpdated(TypedDict):
 class HostEventSessionIdle(TypedDict):
     """A session became idle: it waits for its next message."""
 
-    #: 
     kind: Literal["sessionIdle"]
 
     #: ID of the session.
@@ -2389,7 +2368,6 @@ class HostEventSessionIdle(TypedDict):
 class HostEventSessionError(TypedDict):
     """An error occurred in a session, for example because its model is not reachable."""
 
-    #: 
     kind: Literal["sessionError"]
 
     #: The host's error message.
@@ -2402,7 +2380,6 @@ class HostEventSessionError(TypedDict):
 class HostEventSessionDeleted(TypedDict):
     """A session was deleted, or was not found when `DescribeSession` asked for it."""
 
-    #: 
     kind: Literal["sessionDeleted"]
 
     #: ID of the session.
@@ -2415,7 +2392,6 @@ class HostEventSessionCompacting(TypedDict):
     The effect `CompactionPrompt` returns the prompt for it.
     """
 
-    #: 
     kind: Literal["sessionCompacting"]
 
     #: ID of the session.
@@ -2428,7 +2404,6 @@ class HostEventSessionCompacted(TypedDict):
     An empty list of messages means that this failed.
     """
 
-    #: 
     kind: Literal["sessionCompacted"]
 
     #: The messages after the compaction, oldest first.
@@ -2441,7 +2416,6 @@ class HostEventSessionCompacted(TypedDict):
 class HostEventSessionMessages(TypedDict):
     """The messages of a session, because `ReadMessages` asked for them."""
 
-    #: 
     kind: Literal["sessionMessages"]
 
     #: The messages, oldest first.
@@ -2460,7 +2434,6 @@ class HostEventSessionSetBack(TypedDict):
     are not set back: finished work stays finished.
     """
 
-    #: 
     kind: Literal["sessionSetBack"]
 
     #: The answers of the library's tools in the conversation, also those from before a compaction, oldest
@@ -2478,7 +2451,6 @@ class HostEventSessionSetBack(TypedDict):
 class HostEventMessage(TypedDict):
     """A message was added to a session."""
 
-    #: 
     kind: Literal["message"]
 
     #: ID of the message. A repeated ID is ignored.
@@ -2516,7 +2488,6 @@ class HostEventModelRequested(TypedDict):
     It is recorded in the session's frame, even if the frame is made later.
     """
 
-    #: 
     kind: Literal["modelRequested"]
 
     #: The request.
@@ -2540,7 +2511,6 @@ class HostEventMessageFinished(TypedDict):
     when frames end and conversations are compacted.
     """
 
-    #: 
     kind: Literal["messageFinished"]
 
     #: The message.
@@ -2553,7 +2523,6 @@ class HostEventMessageFinished(TypedDict):
 class HostEventToolExecuted(TypedDict):
     """A tool call finished in a session."""
 
-    #: 
     kind: Literal["toolExecuted"]
 
     #: ID of the session.
@@ -2593,7 +2562,6 @@ class HostEventToolExecuted(TypedDict):
 class HostEventCallStarted(TypedDict):
     """The session that `CreateSession` asked for was created."""
 
-    #: 
     kind: Literal["callStarted"]
 
     #: The call in that effect.
@@ -2606,7 +2574,6 @@ class HostEventCallStarted(TypedDict):
 class HostEventCallEnded(TypedDict):
     """A call ended: its session answered the prompt, or could not be created or prompted."""
 
-    #: 
     kind: Literal["callEnded"]
 
     #: The call.
@@ -2619,7 +2586,6 @@ class HostEventCallEnded(TypedDict):
 class HostEventCallAborted(TypedDict):
     """The caller of a call was aborted and no longer waits for the answer."""
 
-    #: 
     kind: Literal["callAborted"]
 
     #: The call.
@@ -2629,7 +2595,6 @@ class HostEventCallAborted(TypedDict):
 class NextAsk(Prompt):
     """Ask a model with this prompt, and record its reply with `Run::reply`."""
 
-    #: 
     next: Literal["ask"]
 
 
@@ -2640,14 +2605,12 @@ class NextCall(ToolCall):
     `Run::answer`.
     """
 
-    #: 
     next: Literal["call"]
 
 
 class NextOver(TypedDict):
     """Nothing: the run is over, because the root frame is not open any more."""
 
-    #: 
     next: Literal["over"]
 
     #: The results of the root frame; empty if it has none.
@@ -2660,14 +2623,12 @@ class NextOver(TypedDict):
 class ReleaseEnded(TypedDict):
     """The holder has ended its work, or does not continue it."""
 
-    #: 
     how: Literal["ended"]
 
 
 class ReleasePutBack(TypedDict):
     """The holder resumes the work later, or another holder of its kind does."""
 
-    #: 
     how: Literal["putBack"]
 
     #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
@@ -2680,14 +2641,12 @@ class ReleaseInterrupted(TypedDict):
     Its work can be resumed.
     """
 
-    #: 
     how: Literal["interrupted"]
 
 
 class ReleaseStopped(TypedDict):
     """Another actor has stopped, ended, blocked or taken the frame."""
 
-    #: 
     how: Literal["stopped"]
 
     #: The reason, or what the frame has become.
@@ -2704,14 +2663,12 @@ class ReleasedHead(TypedDict):
 class ReleasedEnded(ReleasedHead):
     """The holder has ended its work, or does not continue it."""
 
-    #: 
     how: Literal["ended"]
 
 
 class ReleasedPutBack(ReleasedHead):
     """The holder resumes the work later, or another holder of its kind does."""
 
-    #: 
     how: Literal["putBack"]
 
     #: No worker gets the frame before this time, in milliseconds since the Unix epoch.
@@ -2724,14 +2681,12 @@ class ReleasedInterrupted(ReleasedHead):
     Its work can be resumed.
     """
 
-    #: 
     how: Literal["interrupted"]
 
 
 class ReleasedStopped(ReleasedHead):
     """Another actor has stopped, ended, blocked or taken the frame."""
 
-    #: 
     how: Literal["stopped"]
 
     #: The reason, or what the frame has become.
@@ -2741,7 +2696,6 @@ class ReleasedStopped(ReleasedHead):
 class RunMessageUser(TypedDict):
     """A prompt to the model."""
 
-    #: 
     role: Literal["user"]
 
     #: The text.
@@ -2751,7 +2705,6 @@ class RunMessageUser(TypedDict):
 class RunMessageAssistant(TypedDict):
     """A reply of the model."""
 
-    #: 
     role: Literal["assistant"]
 
     #: The text; empty if the reply contains only tool calls.
@@ -2764,7 +2717,6 @@ class RunMessageAssistant(TypedDict):
 class RunMessageTool(TypedDict):
     """The answer to a tool call."""
 
-    #: 
     role: Literal["tool"]
 
     #: The ID of the tool call.
@@ -2796,7 +2748,6 @@ class StackEventHead(TypedDict):
 class StackEventAdded(StackEventHead):
     """The frame was created: pushed, planned, created for a session, or imported."""
 
-    #: 
     kind: Literal["added"]
 
     #: The record of the frame at its creation.
@@ -2809,7 +2760,6 @@ class StackEventImported(StackEventHead):
     Their starts and finishes are ordered by their times, not by their handles.
     """
 
-    #: 
     kind: Literal["imported"]
 
     #: Keys of the imported state that this version does not know. Omitted in JSON if empty.
@@ -2819,7 +2769,6 @@ class StackEventImported(StackEventHead):
 class StackEventDependenciesAdded(StackEventHead):
     """The frame got dependencies on frames that were added later in the same command."""
 
-    #: 
     kind: Literal["dependenciesAdded"]
 
     #: IDs of the frames that it depends on.
@@ -2829,7 +2778,6 @@ class StackEventDependenciesAdded(StackEventHead):
 class StackEventIdentified(StackEventHead):
     """A placeholder frame got its title and criteria, or its present title and criteria were set for good."""
 
-    #: 
     kind: Literal["identified"]
 
     #: The new title and criteria.
@@ -2842,7 +2790,6 @@ class StackEventIdentified(StackEventHead):
 class StackEventStatusChanged(StackEventHead):
     """The frame was activated, blocked, resumed or popped."""
 
-    #: 
     kind: Literal["statusChanged"]
 
     #: The new status.
@@ -2858,7 +2805,6 @@ class StackEventStatusChanged(StackEventHead):
 class StackEventSummarized(StackEventHead):
     """The frame got intermediate results and remains open."""
 
-    #: 
     kind: Literal["summarized"]
 
     #: The full results so far.
@@ -2871,7 +2817,6 @@ class StackEventSummarized(StackEventHead):
 class StackEventAsked(StackEventHead):
     """The frame was blocked in the same command, and waits for this."""
 
-    #: 
     kind: Literal["asked"]
 
     #: What the frame needs, and who can give it. Empty if that was not said.
@@ -2887,7 +2832,6 @@ class StackEventAnswered(StackEventHead):
     It can be resumed.
     """
 
-    #: 
     kind: Literal["answered"]
 
     #: The answer.
@@ -2903,7 +2847,6 @@ class StackEventHeld(StackEventHead):
     stays the same.
     """
 
-    #: 
     kind: Literal["held"]
 
     #: The holder.
@@ -2913,7 +2856,6 @@ class StackEventHeld(StackEventHead):
 class StackEventReleased(StackEventHead):
     """The holder of the frame has let it go, or has lost it."""
 
-    #: 
     kind: Literal["released"]
 
     #: How.
@@ -2926,7 +2868,6 @@ class StackEventStopped(StackEventHead):
     Hosts begin no queued frames there.
     """
 
-    #: 
     kind: Literal["stopped"]
 
     #: The reason.
@@ -2936,7 +2877,6 @@ class StackEventStopped(StackEventHead):
 class StackEventSummaryRequested(StackEventHead):
     """A summary of the frame's conversation was requested, or the request has ended."""
 
-    #: 
     kind: Literal["summaryRequested"]
 
     #: The request. Absent: it has ended.
@@ -2946,7 +2886,6 @@ class StackEventSummaryRequested(StackEventHead):
 class StackEventInvalidated(StackEventHead):
     """The frame was removed from the plan."""
 
-    #: 
     kind: Literal["invalidated"]
 
     #: The reason.
@@ -2956,7 +2895,6 @@ class StackEventInvalidated(StackEventHead):
 class StackEventIdReplaced(StackEventHead):
     """The frame got another ID."""
 
-    #: 
     kind: Literal["idReplaced"]
 
     #: The new ID.
@@ -2966,7 +2904,6 @@ class StackEventIdReplaced(StackEventHead):
 class StackEventLogPathSet(StackEventHead):
     """The frame's log is another file from now on."""
 
-    #: 
     kind: Literal["logPathSet"]
 
     #: The new path of the log, relative to the stack's folder or absolute.
@@ -2976,7 +2913,6 @@ class StackEventLogPathSet(StackEventHead):
 class StackEventLogMoved(StackEventHead):
     """The frame's own log was renamed together with its ID."""
 
-    #: 
     kind: Literal["logMoved"]
 
     #: Path of the log from now on, relative to the stack's folder.
@@ -2986,7 +2922,6 @@ class StackEventLogMoved(StackEventHead):
 class StackEventDelivered(StackEventHead):
     """The conversation of the parent received the results of the frame."""
 
-    #: 
     kind: Literal["delivered"]
 
 
@@ -2995,14 +2930,12 @@ class StackEventForgotten(StackEventHead):
     children.
     """
 
-    #: 
     kind: Literal["forgotten"]
 
 
 class StackEventArtifactAdded(StackEventHead):
     """An artifact was recorded."""
 
-    #: 
     kind: Literal["artifactAdded"]
 
     #: The artifact, usually a path.
@@ -3012,7 +2945,6 @@ class StackEventArtifactAdded(StackEventHead):
 class StackEventDecisionAdded(StackEventHead):
     """A decision was recorded."""
 
-    #: 
     kind: Literal["decisionAdded"]
 
     #: The decision.
@@ -3022,7 +2954,6 @@ class StackEventDecisionAdded(StackEventHead):
 class StackEventActiveChanged(StackEventHead):
     """The frame became the active frame, or stopped being it and no frame is active."""
 
-    #: 
     kind: Literal["activeChanged"]
 
     #: True: this frame is active. False: this frame was active, and now no frame is.
@@ -3032,7 +2963,6 @@ class StackEventActiveChanged(StackEventHead):
 class StackEventChunkAllocated(StackEventHead):
     """A chunk was allocated on the frame's heap."""
 
-    #: 
     kind: Literal["chunkAllocated"]
 
     #: The chunk.
@@ -3042,7 +2972,6 @@ class StackEventChunkAllocated(StackEventHead):
 class StackEventChunkWritten(StackEventHead):
     """A chunk of the frame got new content."""
 
-    #: 
     kind: Literal["chunkWritten"]
 
     #: The new content.
@@ -3058,7 +2987,6 @@ class StackEventChunkWritten(StackEventHead):
 class StackEventChunkFreed(StackEventHead):
     """A chunk of the frame was freed."""
 
-    #: 
     kind: Literal["chunkFreed"]
 
     #: The chunk's name.
@@ -3068,7 +2996,6 @@ class StackEventChunkFreed(StackEventHead):
 class StackEventRegistersChanged(StackEventHead):
     """Registers of the frame got new values."""
 
-    #: 
     kind: Literal["registersChanged"]
 
     #: The new values. Registers that are not listed keep theirs.
@@ -3078,7 +3005,6 @@ class StackEventRegistersChanged(StackEventHead):
 class StackEventRunStarted(StackEventHead):
     """The frame became the root of a run: an agent that manages its own memory works in it."""
 
-    #: 
     kind: Literal["runStarted"]
 
     #: The settings of the run.
@@ -3094,7 +3020,6 @@ class StackEventCalled(StackEventHead):
     The results of the frame will answer that tool call.
     """
 
-    #: 
     kind: Literal["called"]
 
     #: ID of the tool call.
@@ -3104,7 +3029,6 @@ class StackEventCalled(StackEventHead):
 class StackEventMessagesAdded(StackEventHead):
     """Messages were added to the frame's conversation."""
 
-    #: 
     kind: Literal["messagesAdded"]
 
     #: The new messages, oldest first.
@@ -3117,7 +3041,6 @@ class StackEventEdited(StackEventHead):
     Other frames only get another place: an import of files restores the order of siblings in this way.
     """
 
-    #: 
     kind: Literal["edited"]
 
     #: The changed fields. They name frames by their handles.
@@ -3133,7 +3056,6 @@ class StackEventUsageRecorded(StackEventHead):
     Contexts do not show it.
     """
 
-    #: 
     kind: Literal["usageRecorded"]
 
     #: The request.
@@ -3143,7 +3065,6 @@ class StackEventUsageRecorded(StackEventHead):
 class StackEventLimitsSet(StackEventHead):
     """The limits on what the frame may do and spend from now on."""
 
-    #: 
     kind: Literal["limitsSet"]
 
     #: All limits of the frame.
@@ -3153,7 +3074,6 @@ class StackEventLimitsSet(StackEventHead):
 class StackEventCostRecorded(StackEventHead):
     """The host has told what a conversation of the frame has cost so far."""
 
-    #: 
     kind: Literal["costRecorded"]
 
     #: The ID of the conversation.
@@ -3170,7 +3090,6 @@ class StackEventTranscriptRead(StackEventHead):
     What it says is in the logs and the usage of frames; this frame is one of them.
     """
 
-    #: 
     kind: Literal["transcriptRead"]
 
     #: The name of the conversation.
@@ -3186,7 +3105,6 @@ class StackEventReopened(StackEventHead):
     Its results are those so far.
     """
 
-    #: 
     kind: Literal["reopened"]
 
     #: What is wrong.
@@ -3199,7 +3117,6 @@ class StackEventCommanded(StackEventHead):
     It consists of the events before this one, from a revision on. The last commands can be taken back.
     """
 
-    #: 
     kind: Literal["commanded"]
 
     #: What the command was, such as `pop`.
@@ -3215,7 +3132,6 @@ class StackEventCommanded(StackEventHead):
 class StackEventUndone(StackEventHead):
     """The command of a person was taken back."""
 
-    #: 
     kind: Literal["undone"]
 
     #: What the command was, such as `pop`.
@@ -3228,7 +3144,6 @@ class StackEventUndone(StackEventHead):
 class StackEventRestored(StackEventHead):
     """The frame is again in the state before a command that was taken back."""
 
-    #: 
     kind: Literal["restored"]
 
     #: Keys of the frame's record with their values; null for a key that it does not have.
@@ -3243,7 +3158,6 @@ class StackEventReimported(StackEventHead):
     facts that are known of the file have changed.
     """
 
-    #: 
     kind: Literal["reimported"]
 
     #: Keys of the frame's record with their new values; null for a key that it does not have any more.
@@ -3256,14 +3170,12 @@ class StackEventReimported(StackEventHead):
 class StandingHeld(TypedDict):
     """The holder works on it."""
 
-    #: 
     kind: Literal["held"]
 
 
 class StandingEnded(TypedDict):
     """It was ended under this hold: it is completed, has failed, or is blocked with a question."""
 
-    #: 
     kind: Literal["ended"]
 
     #: `completed`, `failed` or `blocked`.
@@ -3273,7 +3185,6 @@ class StandingEnded(TypedDict):
 class StandingPutBack(TypedDict):
     """It was put back for later under this hold."""
 
-    #: 
     kind: Literal["putBack"]
 
 
@@ -3282,7 +3193,6 @@ class StandingStopped(TypedDict):
     should stop.
     """
 
-    #: 
     kind: Literal["stopped"]
 
 
@@ -3411,6 +3321,10 @@ newest first, but does not damage the database.
 
 Effect: TypeAlias = "Union[EffectLog, EffectDescribeSession, EffectCreateSession, EffectPrompt, EffectAbortSession, EffectCompactSession, EffectCompactionPrompt, EffectAnswer, EffectReadMessages]"
 """An operation for the host to perform."""
+
+
+EventKind: TypeAlias = Literal["added", "imported", "dependenciesAdded", "identified", "statusChanged", "invalidated", "idReplaced", "logPathSet", "artifactAdded", "decisionAdded", "activeChanged", "summarized", "chunkAllocated", "chunkWritten", "chunkFreed", "registersChanged", "runStarted", "called", "messagesAdded", "logMoved", "delivered", "forgotten", "asked", "answered", "held", "released", "summaryRequested", "edited", "stopped", "usageRecorded", "limitsSet", "costRecorded", "transcriptRead", "reopened", "commanded", "undone", "restored", "reimported"]
+"""The kind of an event: what has changed."""
 
 
 FileChange: TypeAlias = "Union[FileChangeWritten, FileChangeDeleted, FileChangeRenamed]"
