@@ -47,7 +47,7 @@ def test_every_function_of_the_header_is_used() -> None:
 
 def test_every_kind_of_event_is_declared() -> None:
     with Stack.in_memory({"history": True}) as opened, pytest.raises(errors.SettingError) as raised:
-        opened.history({"kind": "none"})  # type: ignore[typeddict-item]
+        opened.history({"kind": "none"})  # type: ignore[arg-type]
     kinds = set(re.findall(r"\w+", raised.value.details["expected"])) - {"or"}
     declared = re.findall(r"\bStackEvent\w+", str(types.StackEvent))
     hints = [typing.get_type_hints(getattr(types, name))["kind"] for name in declared]
