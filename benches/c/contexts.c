@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#define TEXT(text) (text), strlen(text)
 enum { FRAMES = 63, FAN_OUT = 8, WORDS = 300, ROUNDS = 41, LIBRARIES = 8, KINDS = 3 };
 static const char *const NAMES[KINDS] = {"from the cache", "made again", "after a decision"};
 static const int CALLS[KINDS] = {5000, 1000, 500};
@@ -17,15 +16,13 @@ static const int CALLS[KINDS] = {5000, 1000, 500};
 typedef struct {
     const char *path;
     Callstack *stack;
-    CallstackCode (*in_memory)(const char *, size_t, Callstack **, CallstackError **);
-    CallstackCode (*push)(Callstack *, const char *, size_t, CallstackText *, CallstackError **);
-    CallstackCode (*pop)(Callstack *, const char *, size_t, int32_t, const char *, size_t, const char *, size_t, CallstackText *,
-                         CallstackError **);
-    CallstackCode (*context)(const Callstack *, const char *, size_t, const char *, size_t, CallstackText *, CallstackText *,
-                             CallstackText *, CallstackText *, CallstackError **);
-    CallstackCode (*clear_cache)(const Callstack *, const char *, size_t, CallstackError **);
-    CallstackCode (*add_decision)(Callstack *, const char *, size_t, const char *, size_t, CallstackError **);
-    void (*text_free)(CallstackText *);
+    CallstackCode (*in_memory)(CallstackView, Callstack **, CallstackError **);
+    CallstackCode (*push)(Callstack *, CallstackView, CallstackText *, CallstackError **);
+    CallstackCode (*pop)(Callstack *, CallstackView, CallstackView, CallstackText *, CallstackError **);
+    CallstackCode (*context)(const Callstack *, CallstackView, CallstackView, CallstackContext *, CallstackError **);
+    CallstackCode (*clear_cache)(const Callstack *, CallstackView, CallstackError **);
+    CallstackCode (*add_decision)(Callstack *, CallstackView, CallstackView, CallstackError **);
+    void (*context_free)(CallstackContext *);
     double rounds[KINDS][ROUNDS];
 } Library;
 
@@ -70,16 +67,16 @@ static void open_library(Library *library, const char *path) {
     LOAD(library, handle, context);
     LOAD(library, handle, clear_cache);
     LOAD(library, handle, add_decision);
-    LOAD(library, handle, text_free);
-    check(library->in_memory(NULL, 0, &library->stack, NULL) == CALLSTACK_OK, "callstack_in_memory");
-    char id[32], parent[32], text[4000], frame[5000];
+    LOAD(library, handle, context_free);
+    check(library->in_memory(CALLSTACK_NONE, &library->stack, NULL) == CALLSTACK_OK, "callstack_in_memory");
+    char id[32], parent[32], text[4000], frame[5000], pop[5000];
     for (int number = 0; number < FRAMES; number++) {
         id_of(id, sizeof id, number);
         id_of(parent, sizeof parent, (number - 1) / FAN_OUT);
         words(text, 1000, (unsigned)number);
         snprintf(frame, sizeof frame, "{\"title\": \"Task %d of the %.20s\", \"sessionID\": \"%s\", \"successCriteria\": \"%s\"%s%s%s}",
                  number, text, id, text, number ? ", \"parent\": \"" : "", number ? parent : "", number ? "\"" : "");
-        check(library->push(library->stack, TEXT(frame), NULL, NULL) == CALLSTACK_OK, "callstack_push");
+        check(library->push(library->stack, callstack_view(frame), NULL, NULL) == CALLSTACK_OK, "callstack_push");
     }
     /* The last frame and its ancestors stay open. */
     int is_open[FRAMES] = {0};
@@ -88,8 +85,9 @@ static void open_library(Library *library, const char *path) {
         if (is_open[number]) continue;
         id_of(id, sizeof id, number);
         words(text, 2000, (unsigned)number + 1000);
-        check(library->pop(library->stack, TEXT(id), CALLSTACK_STATUS_COMPLETED, TEXT(text), text, 200, NULL, NULL) == CALLSTACK_OK,
-              "callstack_pop");
+        snprintf(pop, sizeof pop, "{\"status\": \"completed\", \"results\": \"%s\", \"resultsCompacted\": \"%.200s\"}",
+                 text, text);
+        check(library->pop(library->stack, callstack_view(id), callstack_view(pop), NULL, NULL) == CALLSTACK_OK, "callstack_pop");
     }
 }
 
@@ -101,15 +99,17 @@ static double now(void) {
 
 /* Makes one context, after what its kind asks for. */
 static void make(Library *library, const char *id, int kind, int number) {
-    if (kind == 1) check(library->clear_cache(library->stack, NULL, 0, NULL) == CALLSTACK_OK, "callstack_clear_cache");
+    if (kind == 1) check(library->clear_cache(library->stack, CALLSTACK_NONE, NULL) == CALLSTACK_OK, "callstack_clear_cache");
     if (kind == 2) {
         char decision[32];
         snprintf(decision, sizeof decision, "decision %d", number % 20);
-        check(library->add_decision(library->stack, TEXT(id), TEXT(decision), NULL) == CALLSTACK_OK, "callstack_add_decision");
+        check(library->add_decision(library->stack, callstack_view(id), callstack_view(decision), NULL) == CALLSTACK_OK,
+              "callstack_add_decision");
     }
-    CallstackText xml = {NULL, 0};
-    check(library->context(library->stack, TEXT(id), NULL, 0, &xml, NULL, NULL, NULL, NULL) == CALLSTACK_OK, "callstack_context");
-    library->text_free(&xml);
+    CallstackContext context;
+    check(library->context(library->stack, callstack_view(id), CALLSTACK_NONE, &context, NULL) == CALLSTACK_OK,
+          "callstack_context");
+    library->context_free(&context);
 }
 
 static int compare(const void *one, const void *other) {

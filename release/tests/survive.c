@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(text) (text), strlen(text)
-
 /* Ends the program with the message of the library if a call has failed. */
 static void must(CallstackCode code, CallstackError **error) {
     if (code == CALLSTACK_OK)
@@ -23,43 +21,56 @@ static void must(CallstackCode code, CallstackError **error) {
 static Callstack *opened(const char *folder) {
     Callstack *stack = NULL;
     CallstackError *error = NULL;
-    must(callstack_open(TEXT(folder), TEXT("{\"durability\": \"full\"}"), &stack, &error), &error);
-    must(callstack_ensure(stack, TEXT("tasks"), TEXT("Tasks"), NULL, 0, NULL, &error), &error);
+    CallstackView options = callstack_view("{\"durability\": \"full\"}"), tasks = callstack_view("{\"title\": \"Tasks\"}");
+    must(callstack_open(callstack_view(folder), options, &stack, &error), &error);
+    must(callstack_ensure(stack, callstack_view("tasks"), tasks, NULL, &error), &error);
     return stack;
 }
 
 static void write_until_killed(const char *folder) {
     Callstack *stack = opened(folder);
+    CallstackView task = callstack_view("{\"title\": \"A task\", \"parent\": \"tasks\"}");
     for (;;) {
         CallstackError *error = NULL;
         CallstackText handle = {NULL, 0};
-        must(callstack_push(stack, TEXT("{\"title\": \"A task\", \"parent\": \"tasks\"}"), &handle, &error), &error);
+        must(callstack_push(stack, task, &handle, &error), &error);
         printf("%s\n", handle.data);
         fflush(stdout);
         callstack_text_free(&handle);
     }
 }
 
+/* Whether a text contains another one. Views do not end in NUL. */
+static int contains(CallstackView text, const char *part) {
+    size_t at, len = strlen(part);
+    for (at = 0; at + len <= text.len; at++) {
+        if (memcmp(text.data + at, part, len) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static void check(const char *folder, const char *last) {
     CallstackError *error = NULL;
-    CallstackText context = {NULL, 0}, frame = {NULL, 0};
+    CallstackText frame = {NULL, 0};
+    CallstackContext context;
+    CallstackView done = callstack_view("{\"status\": \"completed\", \"results\": \"Done after a kill.\"}");
     Callstack *stack = opened(folder);
-    must(callstack_context(stack, TEXT(last), NULL, 0, &context, NULL, NULL, NULL, &error), &error);
-    if (strstr(context.data, "<title>A task</title>") == NULL) {
-        fprintf(stderr, "the context has no title: %s\n", context.data);
+    must(callstack_context(stack, callstack_view(last), CALLSTACK_NONE, &context, &error), &error);
+    if (!contains(context.xml, "<title>A task</title>")) {
+        fprintf(stderr, "the context has no title: %.*s\n", (int)context.xml.len, context.xml.data);
         exit(1);
     }
-    must(callstack_pop(stack, TEXT(last), CALLSTACK_STATUS_COMPLETED, TEXT("Done after a kill."), NULL, 0, NULL, &error),
-         &error);
+    must(callstack_pop(stack, callstack_view(last), done, NULL, &error), &error);
     must(callstack_close(&stack, &error), &error);
     stack = opened(folder);
-    must(callstack_frame(stack, TEXT(last), &frame, &error), &error);
+    must(callstack_frame(stack, callstack_view(last), &frame, &error), &error);
     if (strstr(frame.data, "Done after a kill.") == NULL) {
         fprintf(stderr, "the results are lost: %s\n", frame.data);
         exit(1);
     }
     must(callstack_close(&stack, &error), &error);
-    callstack_text_free(&context);
+    callstack_context_free(&context);
     callstack_text_free(&frame);
     printf("%s was found\n", last);
 }

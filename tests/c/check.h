@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(text) (text), strlen(text)
+#define TEXT(text) callstack_view(text)
 
 /* Ends the program if a condition is false. */
 #define CHECK(condition)                                                             \
@@ -58,16 +58,38 @@
 
 static inline Callstack *open_folder(const char *folder) {
     Callstack *stack = NULL;
-    OK(callstack_open(TEXT(folder), NULL, 0, &stack, &error));
+    OK(callstack_open(TEXT(folder), CALLSTACK_NONE, &stack, &error));
     CHECK(stack != NULL);
     return stack;
 }
 
 static inline Callstack *in_memory(void) {
     Callstack *stack = NULL;
-    OK(callstack_in_memory(NULL, 0, &stack, &error));
+    OK(callstack_in_memory(CALLSTACK_NONE, &stack, &error));
     CHECK(stack != NULL);
     return stack;
+}
+
+/* Whether a text contains another one. Views do not end in NUL. */
+static inline int contains(CallstackView text, const char *part) {
+    size_t at, len = strlen(part);
+    for (at = 0; at + len <= text.len; at++) {
+        if (memcmp(text.data + at, part, len) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static inline int begins_with(CallstackView text, const char *part) {
+    size_t len = strlen(part);
+    return text.len >= len && memcmp(text.data, part, len) == 0;
+}
+
+static inline CallstackContext context_of(Callstack *stack, const char *frame) {
+    CallstackContext context;
+    OK(callstack_context(stack, TEXT(frame), CALLSTACK_NONE, &context, &error));
+    CHECK(context.owner != NULL);
+    return context;
 }
 
 static inline void push(Callstack *stack, const char *frame) {

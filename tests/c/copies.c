@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef CallstackCode (*Open)(const char *, size_t, const char *, size_t, Callstack **, CallstackError **);
-typedef CallstackCode (*Push)(Callstack *, const char *, size_t, CallstackText *, CallstackError **);
+typedef CallstackCode (*Open)(CallstackView, CallstackView, Callstack **, CallstackError **);
+typedef CallstackCode (*Push)(Callstack *, CallstackView, CallstackText *, CallstackError **);
 typedef CallstackCode (*Close)(Callstack **, CallstackError **);
 
 /* The functions of the other copy. Its stacks must not be given to those of the first one. */
@@ -80,7 +80,7 @@ static void work(const char *folder) {
         frame_json(frame, sizeof frame, BEFORE[i]);
         push(stack, frame);
     }
-    OK(copy.open(TEXT(folder), NULL, 0, &other, &error));
+    OK(copy.open(TEXT(folder), CALLSTACK_NONE, &other, &error));
     frame_json(frame, sizeof frame, "b1");
     OK(copy.push(other, TEXT(frame), NULL, &error));
     OK(copy.close(&other, &error));

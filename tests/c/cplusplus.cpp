@@ -11,6 +11,8 @@ struct Close {
     void operator()(Callstack *stack) const { callstack_close(&stack, nullptr); }
 };
 
+CallstackView view(std::string_view text) { return {text.data(), text.size()}; }
+
 // Copies a text of the library to a string, and frees the text.
 std::string take(CallstackText &text) {
     std::string copy(text.data, text.len);
@@ -23,16 +25,17 @@ std::string take(CallstackText &text) {
 int main() {
     static_assert(CALLSTACK_ABI == 1 && CALLSTACK_OK == 0, "the constants are compile-time constants");
     Callstack *opened = nullptr;
-    if (callstack_in_memory(nullptr, 0, &opened, nullptr) != CALLSTACK_OK)
+    if (callstack_in_memory(CALLSTACK_NONE, &opened, nullptr) != CALLSTACK_OK)
         return 1;
     const std::unique_ptr<Callstack, Close> stack(opened);
     constexpr std::string_view frame = R"({"title": "Build", "sessionID": "ses_1"})";
-    CallstackText handle, xml;
-    if (callstack_push(stack.get(), frame.data(), frame.size(), &handle, nullptr) != CALLSTACK_OK)
+    CallstackText handle;
+    if (callstack_push(stack.get(), view(frame), &handle, nullptr) != CALLSTACK_OK)
         return 2;
-    const std::string name = take(handle);
-    if (callstack_context(stack.get(), name.data(), name.size(), nullptr, 0, &xml, nullptr, nullptr, nullptr, nullptr)
-        != CALLSTACK_OK)
+    CallstackContext context;
+    if (callstack_context(stack.get(), view(take(handle)), CALLSTACK_NONE, &context, nullptr) != CALLSTACK_OK)
         return 3;
-    return take(xml).find("<title>Build</title>") == std::string::npos ? 4 : 0;
+    const std::string xml(context.xml.data, context.xml.len);
+    callstack_context_free(&context);
+    return xml.find("<title>Build</title>") == std::string::npos ? 4 : 0;
 }

@@ -35,15 +35,15 @@ int main(int argc, char **argv) {
 
     FAILS(CALLSTACK_ERROR_TRANSITION, callstack_activate(stack, TEXT("f1"), &error));
     FAILS(CALLSTACK_ERROR_DUPLICATE_ID, callstack_push(stack, TEXT("{\"title\": \"B\", \"sessionID\": \"ses_1\"}"), NULL, &error));
-    FAILS(CALLSTACK_ERROR_EMPTY, callstack_add_decision(stack, TEXT("f1"), NULL, 0, &error));
-    FAILS(CALLSTACK_ERROR_IDENTITY_FIXED, callstack_identify(stack, TEXT("f1"), TEXT("B"), NULL, 0, NULL, 0, &error));
+    FAILS(CALLSTACK_ERROR_EMPTY, callstack_add_decision(stack, TEXT("f1"), CALLSTACK_NONE, &error));
+    FAILS(CALLSTACK_ERROR_IDENTITY_FIXED, callstack_identify(stack, TEXT("f1"), TEXT("{\"title\": \"B\"}"), &error));
     FAILS(CALLSTACK_ERROR_IN_MEMORY, callstack_append_log(stack, TEXT("f1"), TEXT("[1]"), &error));
-    FAILS(CALLSTACK_ERROR_SETTING,
-          callstack_pop(stack, TEXT("f1"), CALLSTACK_STATUS_PLANNED, NULL, 0, NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_JSON, callstack_pop(stack, TEXT("f1"), TEXT("{\"status\": \"planned\"}"), NULL, &error));
+    FAILS(CALLSTACK_ERROR_SETTING, callstack_set_limits(stack, TEXT("f1"), TEXT("{\"maxTurns\": 0}"), &error));
     FAILS(CALLSTACK_ERROR_NOT_BLOCKED, callstack_answer(stack, TEXT("f1"), TEXT("20 %"), &error));
     FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, TEXT("{\"title\": "), NULL, &error));
     FAILS(CALLSTACK_ERROR_BUDGET_TOO_SMALL,
-          callstack_context(stack, TEXT("f1"), TEXT("{\"budget\": {\"total\": 3}}"), NULL, NULL, NULL, NULL, &error));
+          callstack_context(stack, TEXT("f1"), TEXT("{\"budget\": {\"total\": 3}}"), NULL, &error));
     /* Without an error object the caller still gets the code. */
     for (i = 0; i < 1000; i++)
         CHECK(callstack_resolve(stack, TEXT("nobody"), NULL, NULL) == CALLSTACK_ERROR_UNKNOWN_FRAME);

@@ -4,7 +4,7 @@
 /* Reports an event and returns the effects as JSON. The caller frees them. */
 static CallstackText tell(Callstack *stack, const char *event) {
     CallstackText effects;
-    OK(callstack_event(stack, TEXT(event), &effects, &error));
+    OK(callstack_report(stack, TEXT(event), &effects, &error));
     CHECK(effects.data[0] == '[');
     return effects;
 }
@@ -17,20 +17,23 @@ static void told(Callstack *stack, const char *event, const char *effect) {
 
 static CallstackText use(Callstack *stack, const char *session, const char *tool, const char *arguments) {
     CallstackText answer;
-    OK(callstack_tool(stack, TEXT(session), TEXT(tool), TEXT(arguments), &answer, &error));
+    char call[400];
+    CHECK(snprintf(call, sizeof call, "{\"name\": \"%s\", \"arguments\": %s}", tool, arguments) < (int)sizeof call);
+    OK(callstack_tool(stack, TEXT(session), TEXT(call), &answer, &error));
     return answer;
 }
 
 int main(int argc, char **argv) {
     Callstack *stack;
-    CallstackText text, stable, volatile_part;
+    CallstackText text;
+    CallstackContext context;
     uint64_t deadline = 0;
     CHECK(argc == 2);
     stack = open_folder(argv[1]);
-    OK(callstack_configure(stack, NULL, 0, &text, &error));
+    OK(callstack_configure(stack, CALLSTACK_NONE, &text, &error));
     CHECK_TEXT(text.data, "[]");
     callstack_text_free(&text);
-    OK(callstack_tools(&text, &error));
+    OK(callstack_tools(NULL, CALLSTACK_NONE, &text, &error));
     CHECK(strstr(text.data, "\"name\":\"stack_frame_push\"") != NULL);
     callstack_text_free(&text);
 
@@ -39,12 +42,11 @@ int main(int argc, char **argv) {
          "Frame created");
     OK(callstack_deadline(stack, &deadline, &error));
     CHECK(deadline > 0);
-    OK(callstack_session_context(stack, TEXT("ses_1"), &stable, &volatile_part, &error));
-    CHECK(strstr(stable.data, "<stack-context") == stable.data && strstr(volatile_part.data, "<stack-now") == volatile_part.data);
-    callstack_text_free(&stable);
-    callstack_text_free(&volatile_part);
-    OK(callstack_session_context(stack, TEXT("nobody"), &stable, NULL, &error));
-    CHECK(stable.data == NULL);
+    OK(callstack_session_context(stack, TEXT("ses_1"), &context, &error));
+    CHECK(begins_with(context.stable, "<stack-context") && begins_with(context.changing, "<stack-now"));
+    callstack_context_free(&context);
+    OK(callstack_session_context(stack, TEXT("nobody"), &context, &error));
+    CHECK(context.owner == NULL && context.stable.data == NULL && context.changing.data == NULL);
     OK(callstack_place(stack, TEXT("ses_1"), &text, &error));
     CHECK_TEXT(text.data, "f1");
     callstack_text_free(&text);
@@ -66,7 +68,7 @@ int main(int argc, char **argv) {
     text = use(stack, "ses_1", "stack_frame_push", "{\"title\": 5}");
     CHECK(strstr(text.data, "\"isError\":true") != NULL && strstr(text.data, "Example:") != NULL);
     callstack_text_free(&text);
-    FAILS(CALLSTACK_ERROR_JSON, callstack_event(stack, TEXT("{\"kind\": \"nonsense\"}"), &text, &error));
+    FAILS(CALLSTACK_ERROR_JSON, callstack_report(stack, TEXT("{\"kind\": \"nonsense\"}"), &text, &error));
     CHECK(text.data == NULL);
     close_stack(stack);
     return 0;

@@ -26,7 +26,7 @@ static void a_request_is_folded(void) {
         "{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"2\","
         " \"content\": \"f1 (Cart) is completed.\\nYou are in no frame.\"}]}]}";
     CallstackText folded, report;
-    OK(callstack_fold(TEXT("anthropic"), TEXT(request), NULL, 0, &folded, &report, &error));
+    OK(callstack_fold(TEXT("anthropic"), TEXT(request), CALLSTACK_NONE, &folded, &report, &error));
     CHECK(strstr(folded.data, "f1 (Cart) is completed.\\nResults: cart.c adds up") && !strstr(folded.data, "What is there?"));
     CHECK(strstr(report.data, "{\"stretches\":[{\"frame\":\"f1\",\"status\":\"completed\",\"items\":3,") == report.data);
     callstack_text_free(&folded);
@@ -34,7 +34,7 @@ static void a_request_is_folded(void) {
     OK(callstack_fold(TEXT("anthropic"), TEXT("no request"), TEXT("{\"server\": \"frames\"}"), &folded, NULL, &error));
     CHECK_TEXT(folded.data, "no request");
     callstack_text_free(&folded);
-    FAILS(CALLSTACK_ERROR_SETTING, callstack_fold(TEXT("morse"), TEXT(request), NULL, 0, &folded, NULL, &error));
+    FAILS(CALLSTACK_ERROR_SETTING, callstack_fold(TEXT("morse"), TEXT(request), CALLSTACK_NONE, &folded, NULL, &error));
     FAILS(CALLSTACK_ERROR_JSON, callstack_fold(TEXT("chat"), TEXT(request), TEXT("{\"x\": 1}"), &folded, NULL, &error));
 }
 
@@ -65,7 +65,7 @@ static void limits_and_corrections(void) {
     OK(callstack_overspent(stack, TEXT("f2"), &text, &error));
     CHECK_TEXT(text.data, "null");
     callstack_text_free(&text);
-    OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("Totals"), NULL, 0, NULL, &error));
+    OK(callstack_pop(stack, TEXT("f2"), TEXT("{\"status\": \"completed\", \"results\": \"Totals\"}"), NULL, &error));
     FAILS(CALLSTACK_ERROR_EMPTY, callstack_reopen(stack, TEXT("f2"), TEXT(" "), NULL, &error));
     OK(callstack_reopen(stack, TEXT("f2"), TEXT("taxes are missing"), &text, &error));
     CHECK(strstr(text.data, "\"handle\":\"f2\""));
@@ -76,7 +76,7 @@ static void limits_and_corrections(void) {
 
 static void check_handles(const Callstack *stack, const char *expected) {
     CallstackText handles;
-    OK(callstack_frames(stack, NULL, 0, &handles, &error));
+    OK(callstack_handles(stack, CALLSTACK_NONE, &handles, &error));
     CHECK_TEXT(handles.data, expected);
     callstack_text_free(&handles);
 }
@@ -93,18 +93,20 @@ static void a_folder_lasts(const char *folder) {
     CHECK(is_new == 1);
     check_handles(stack, "[\"f1\",\"f2\"]");
     close_stack(other);
-    OK(callstack_block(stack, TEXT("f2"), TEXT("Which grammar?"), NULL, 0, NULL, 0, NULL, &error));
+    OK(callstack_block(stack, TEXT("f2"), TEXT("{\"question\": \"Which grammar?\"}"), NULL, &error));
     OK(callstack_answer(stack, TEXT("f2"), TEXT("LL(1)"), &error));
-    OK(callstack_set_status(stack, TEXT("f2"), CALLSTACK_STATUS_IN_PROGRESS, NULL, 0, NULL, 0, &error));
-    OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("It parses"), TEXT("parses"), &text, &error));
+    OK(callstack_resume(stack, TEXT("f2"), &error));
+    OK(callstack_pop(stack, TEXT("f2"),
+                     TEXT("{\"status\": \"completed\", \"results\": \"It parses\", \"resultsCompacted\": \"parses\"}"),
+                     &text, &error));
     CHECK_TEXT(text.data, "{\"handle\":\"f2\",\"parent\":\"f1\",\"active\":\"f1\",\"stillOpen\":[],\"stillPlanned\":[]}");
     callstack_text_free(&text);
     push(stack, "{\"title\": \"Print\", \"parent\": \"f1\"}");
-    OK(callstack_pop(stack, TEXT("f3"), CALLSTACK_STATUS_FAILED, TEXT("wet paper"), NULL, 0, NULL, &error));
+    OK(callstack_pop(stack, TEXT("f3"), TEXT("{\"status\": \"failed\", \"results\": \"wet paper\"}"), NULL, &error));
     OK(callstack_retry(stack, TEXT("f3"), TEXT("dry it"), &text, &error));
     CHECK_TEXT(text.data, "{\"handle\":\"f4\",\"attempt\":2,\"invalidated\":[],\"stillOpen\":[]}");
     callstack_text_free(&text);
-    FAILS(CALLSTACK_ERROR_NOT_RETRIABLE, callstack_retry(stack, TEXT("f3"), NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NOT_RETRIABLE, callstack_retry(stack, TEXT("f3"), CALLSTACK_NONE, NULL, &error));
     OK(callstack_flush(stack, &error));
     OK(callstack_deadline(stack, &deadline, &error));
     CHECK(deadline == 0);
@@ -126,16 +128,16 @@ static void a_history_makes_the_stack_again(const char *folder, const char *copy
     OK(callstack_state(stack, &state, &error));
     close_stack(stack);
 
-    OK(callstack_rebuild(TEXT(copy), history.data, history.len, NULL, 0, &rebuilt, &error));
+    OK(callstack_rebuild(TEXT(copy), TEXT(history.data), CALLSTACK_NONE, &rebuilt, &error));
     OK(callstack_state(rebuilt, &again, &error));
     CHECK_TEXT(again.data, state.data);
     callstack_text_free(&again);
     close_stack(rebuilt);
     rebuilt = (Callstack *)&again;
-    FAILS(CALLSTACK_ERROR_NOT_EMPTY, callstack_rebuild(TEXT(copy), history.data, history.len, NULL, 0, &rebuilt, &error));
+    FAILS(CALLSTACK_ERROR_NOT_EMPTY, callstack_rebuild(TEXT(copy), TEXT(history.data), CALLSTACK_NONE, &rebuilt, &error));
     CHECK(rebuilt == NULL);
 
-    OK(callstack_from_state(state.data, state.len, NULL, 0, &read, &error));
+    OK(callstack_from_state(TEXT(state.data), CALLSTACK_NONE, &read, &error));
     OK(callstack_state(read, &again, &error));
     CHECK_TEXT(again.data, state.data);
     callstack_text_free(&again);

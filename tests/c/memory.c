@@ -14,25 +14,26 @@ static void advances(Callstack *stack, const char *run, const char *expected) {
 
 int main(int argc, char **argv) {
     Callstack *stack, *other;
-    CallstackText text, stable, run;
+    CallstackText text, run;
+    CallstackContext context;
     CHECK(argc == 2);
     stack = open_folder(argv[1]);
     push(stack, "{\"title\": \"Shop\", \"sessionID\": \"ses_1\"}");
     OK(callstack_allocate_chunk(stack, TEXT("f1"), TEXT("{\"name\": \"prices\", \"content\": \"a < b && c\"}"), &error));
     OK(callstack_update_registers(stack, TEXT("f1"), TEXT("{\"R2_NEXT\": \"sell\"}"), &error));
-    OK(callstack_context(stack, TEXT("f1"), NULL, 0, NULL, &stable, &text, NULL, &error));
-    CHECK(strstr(stable.data, ">a &lt; b &amp;&amp; c</chunk>") != NULL);
-    CHECK(strstr(text.data, "<R2_NEXT>sell</R2_NEXT>") != NULL);
-    callstack_text_free(&stable);
-    callstack_text_free(&text);
-    FAILS(CALLSTACK_ERROR_UNKNOWN_CHUNK, callstack_write_chunk(stack, TEXT("f1"), TEXT("price"), TEXT("x"), &error));
-    OK(callstack_write_chunk(stack, TEXT("f1"), TEXT("prices"), TEXT("in cents"), &error));
+    context = context_of(stack, "f1");
+    CHECK(contains(context.stable, ">a &lt; b &amp;&amp; c</chunk>"));
+    CHECK(contains(context.changing, "<R2_NEXT>sell</R2_NEXT>"));
+    callstack_context_free(&context);
+    FAILS(CALLSTACK_ERROR_UNKNOWN_CHUNK,
+          callstack_write_chunk(stack, TEXT("f1"), TEXT("{\"name\": \"price\", \"content\": \"x\"}"), &error));
+    OK(callstack_write_chunk(stack, TEXT("f1"), TEXT("{\"name\": \"prices\", \"content\": \"in cents\"}"), &error));
     OK(callstack_chunks(stack, TEXT("f1"), &text, &error));
     CHECK(strstr(text.data, "\"content\":\"in cents\"") != NULL);
     callstack_text_free(&text);
     OK(callstack_free_chunk(stack, TEXT("f1"), TEXT("prices"), &error));
 
-    OK(callstack_memory_tools(TEXT("{\"memory\": \"registers\"}"), &text, &error));
+    OK(callstack_tools(NULL, TEXT("{\"memory\": {\"memory\": \"registers\"}}"), &text, &error));
     CHECK(strstr(text.data, "\"name\":\"push_frame\"") != NULL);
     callstack_text_free(&text);
     OK(callstack_start_run(stack, TEXT("{\"task\": \"Say hello\"}"), &run, &error));
@@ -42,8 +43,9 @@ int main(int argc, char **argv) {
                            TEXT("{\"calls\": [{\"id\": \"a\", \"name\": \"greet\", \"arguments\": \"{}\"}]}"), &error));
     other = open_folder(argv[1]);
     advances(other, run.data, "\"next\":\"call\",\"id\":\"a\",\"name\":\"greet\"");
-    OK(callstack_run_answer(other, TEXT(run.data), TEXT("a"), TEXT("greeted"), 0, &error));
-    FAILS(CALLSTACK_ERROR_OUT_OF_TURN, callstack_run_answer(other, TEXT(run.data), TEXT("a"), TEXT("again"), 0, &error));
+    OK(callstack_run_answer(other, TEXT(run.data), TEXT("{\"call\": \"a\", \"answer\": \"greeted\"}"), &error));
+    FAILS(CALLSTACK_ERROR_OUT_OF_TURN,
+          callstack_run_answer(other, TEXT(run.data), TEXT("{\"call\": \"a\", \"answer\": \"again\"}"), &error));
     OK(callstack_refresh(stack, NULL, &error));
     advances(stack, run.data, "\"next\":\"ask\",\"step\":2");
     OK(callstack_runs(stack, &text, &error));

@@ -6,7 +6,7 @@ static void the_callers_texts_are_not_kept(Callstack *stack) {
     CallstackText frame;
     char *json = (char *)malloc(64);
     strcpy(json, "{\"title\": \"Short\", \"sessionID\": \"own\"}");
-    OK(callstack_push(stack, json, strlen(json), NULL, &error));
+    OK(callstack_push(stack, TEXT(json), NULL, &error));
     memset(json, 'x', 64);
     free(json);
     OK(callstack_frame(stack, TEXT("own"), &frame, &error));
@@ -16,52 +16,72 @@ static void the_callers_texts_are_not_kept(Callstack *stack) {
 
 static void the_length_counts_and_not_the_end(Callstack *stack) {
     CallstackText frame;
-    char exact[4];
     /* Without a NUL at the end: valgrind reports a read beyond the length. */
     char *tight = (char *)malloc(3);
+    CallstackView whole = {NULL, 3}, shorter = {"ownX", 3}, longer = {"ownX", 4};
     memcpy(tight, "own", 3);
-    memcpy(exact, "ownX", 4);
-    OK(callstack_frame(stack, tight, 3, &frame, &error));
+    whole.data = tight;
+    OK(callstack_frame(stack, whole, &frame, &error));
     callstack_text_free(&frame);
-    OK(callstack_frame(stack, exact, 3, &frame, &error));
+    OK(callstack_frame(stack, shorter, &frame, &error));
     callstack_text_free(&frame);
-    FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_frame(stack, exact, 4, &frame, &error));
+    FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_frame(stack, longer, &frame, &error));
     CHECK(frame.data == NULL && frame.len == 0);
     free(tight);
 }
 
 static void a_nul_is_a_character_like_others(Callstack *stack) {
-    static const char decision[] = "before\0after";
+    static const char text[] = "before\0after";
+    CallstackView decision = {text, sizeof text - 1};
     CallstackText frame, outline;
-    OK(callstack_add_decision(stack, TEXT("own"), decision, sizeof decision - 1, &error));
+    OK(callstack_add_decision(stack, TEXT("own"), decision, &error));
     OK(callstack_frame(stack, TEXT("own"), &frame, &error));
     CHECK(strstr(frame.data, "before\\u0000after") != NULL);
     callstack_text_free(&frame);
     OK(callstack_push(stack, TEXT("{\"title\": \"N\\u0000L\", \"sessionID\": \"nul\"}"), NULL, &error));
-    OK(callstack_outline(stack, NULL, 0, &outline, &error));
+    OK(callstack_outline(stack, CALLSTACK_NONE, &outline, &error));
     CHECK(outline.data[outline.len] == '\0');
     callstack_text_free(&outline);
 }
 
 static void outputs_are_emptied_first(Callstack *stack) {
-    CallstackText parts[4], *xml = &parts[0], *stable = &parts[1], *turning = &parts[2], *report = &parts[3];
-    memset(parts, 0xab, sizeof parts);
+    CallstackContext context;
+    CallstackText report;
+    memset(&context, 0xab, sizeof context);
     FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME,
-          callstack_context(stack, TEXT("nobody"), NULL, 0, xml, stable, turning, report, &error));
-    CHECK(!xml->data && !stable->data && !turning->data && !report->data);
-    CHECK(!xml->len && !stable->len && !turning->len && !report->len);
-    /* Only requested outputs are made, and each has its own text. */
-    memset(parts, 0xab, sizeof parts);
-    OK(callstack_context(stack, TEXT("own"), NULL, 0, NULL, stable, NULL, report, &error));
-    CHECK(strlen(stable->data) == stable->len && strlen(report->data) == report->len);
-    CHECK(strncmp(stable->data, "<stack-context", 14) == 0 && report->data[0] == '{');
-    callstack_text_free(stable);
-    callstack_text_free(report);
+          callstack_context(stack, TEXT("nobody"), CALLSTACK_NONE, &context, &error));
+    CHECK(!context.xml.data && !context.stable.data && !context.changing.data && !context.owner);
+    CHECK(!context.xml.len && !context.stable.len && !context.changing.len);
+    memset(&report, 0xab, sizeof report);
+    FAILS(CALLSTACK_ERROR_NULL, callstack_context_report(&context, &report, &error));
+    CHECK(!report.data && !report.len);
+    /* An output that is not needed may be NULL. */
+    OK(callstack_context(stack, TEXT("own"), CALLSTACK_NONE, NULL, &error));
+}
+
+/* Contexts of the same frame can share their texts. Each one is freed by itself, and the others stay. */
+static void contexts_last_until_they_are_freed(Callstack *stack) {
+    CallstackContext first = context_of(stack, "own"), second = context_of(stack, "own");
+    CallstackText report;
+    CHECK(begins_with(first.xml, "<stack-context") && begins_with(first.stable, "<stack-context"));
+    CHECK(begins_with(first.changing, "<stack-now"));
+    callstack_context_free(&first);
+    CHECK(!first.xml.data && !first.stable.data && !first.changing.data && !first.owner);
+    callstack_context_free(&first);
+    OK(callstack_clear_cache(stack, CALLSTACK_NONE, &error));
+    CHECK(contains(second.xml, "<title>Short</title>"));
+    OK(callstack_context_report(&second, &report, &error));
+    CHECK(strlen(report.data) == report.len && report.data[0] == '{');
+    callstack_text_free(&report);
+    callstack_context_free(&second);
+    callstack_context_free(NULL);
 }
 
 int main(int argc, char **argv) {
     Callstack *stack = in_memory();
-    CallstackText text, big, huge_frame;
+    CallstackText text, huge_frame;
+    CallstackContext big;
+    CallstackView long_decision;
     size_t size = 1024 * 1024;
     char *decision = (char *)malloc(size);
     (void)argc;
@@ -70,29 +90,35 @@ int main(int argc, char **argv) {
     the_length_counts_and_not_the_end(stack);
     a_nul_is_a_character_like_others(stack);
     outputs_are_emptied_first(stack);
+    contexts_last_until_they_are_freed(stack);
 
     memset(decision, 'd', size);
-    OK(callstack_add_decision(stack, TEXT("own"), decision, size, &error));
+    long_decision.data = decision;
+    long_decision.len = size;
+    OK(callstack_add_decision(stack, TEXT("own"), long_decision, &error));
     free(decision);
     OK(callstack_frame(stack, TEXT("own"), &huge_frame, &error));
     CHECK(huge_frame.len > size && strlen(huge_frame.data) == huge_frame.len);
-    OK(callstack_context(stack, TEXT("own"), NULL, 0, &big, NULL, NULL, NULL, &error));
-    CHECK(big.len < 40000);
+    big = context_of(stack, "own");
+    CHECK(big.xml.len < 40000);
 
     /* An empty output is a text with data, not NULL. */
-    OK(callstack_pop(stack, TEXT("own"), CALLSTACK_STATUS_COMPLETED, NULL, 0, NULL, 0, NULL, &error));
-    OK(callstack_pop(stack, TEXT("nul"), CALLSTACK_STATUS_COMPLETED, NULL, 0, NULL, 0, NULL, &error));
+    OK(callstack_pop(stack, TEXT("own"), TEXT("{\"status\": \"completed\"}"), NULL, &error));
+    OK(callstack_pop(stack, TEXT("nul"), TEXT("{\"status\": \"completed\"}"), NULL, &error));
     OK(callstack_active(stack, &text, &error));
     CHECK(text.data != NULL && text.len == 0);
     CHECK_TEXT(text.data, "");
 
-    /* Texts stay valid after the stack is closed. */
+    /* Texts and contexts stay valid after the stack is closed. */
     close_stack(stack);
-    CHECK(big.data[big.len - 1] == '>' || big.data[big.len - 1] == '\n');
-    callstack_text_free(&big);
-    CHECK(big.data == NULL && big.len == 0);
-    callstack_text_free(&big);
+    CHECK(big.xml.data[big.xml.len - 1] == '>' || big.xml.data[big.xml.len - 1] == '\n');
+    callstack_context_free(&big);
+    CHECK(big.xml.data == NULL && big.xml.len == 0);
+    callstack_context_free(&big);
     callstack_text_free(&text);
+    CHECK(huge_frame.data[huge_frame.len - 1] == '}');
+    callstack_text_free(&huge_frame);
+    CHECK(huge_frame.data == NULL && huge_frame.len == 0);
     callstack_text_free(&huge_frame);
     callstack_text_free(NULL);
     return 0;

@@ -1,5 +1,5 @@
 /* Test of threads: eight threads use one stack; then each thread opens the same folder itself. The main thread frees
- * texts that other threads received. */
+ * contexts that other threads received. */
 #include "check.h"
 #include <pthread.h>
 
@@ -9,22 +9,22 @@ typedef struct {
     Callstack *stack;
     const char *folder;
     int number;
-    CallstackText last;
+    CallstackContext last;
 } Worker;
 
 static void work(Callstack *stack, Worker *worker) {
     int round;
     char frame[200], id[32];
     for (round = 0; round < ROUNDS; round++) {
-        CallstackText xml;
+        CallstackContext context;
         snprintf(id, sizeof id, "%c%d_%d", worker->stack ? 's' : 'o', worker->number, round);
         snprintf(frame, sizeof frame, "{\"title\": \"Frame %s\", \"sessionID\": \"%s\", \"parent\": \"root\"}", id, id);
         push(stack, frame);
         OK(callstack_add_decision(stack, TEXT("root"), TEXT(id), &error));
-        OK(callstack_context(stack, TEXT(id), NULL, 0, &xml, NULL, NULL, NULL, &error));
-        CHECK(strstr(xml.data, id) != NULL);
-        callstack_text_free(&worker->last);
-        worker->last = xml;
+        context = context_of(stack, id);
+        CHECK(contains(context.xml, id));
+        callstack_context_free(&worker->last);
+        worker->last = context;
     }
 }
 
@@ -47,7 +47,8 @@ static void run(void *(*body)(void *), Callstack *stack, const char *folder) {
     Worker workers[THREADS];
     int i;
     for (i = 0; i < THREADS; i++) {
-        Worker worker = {NULL, NULL, 0, {NULL, 0}};
+        Worker worker;
+        memset(&worker, 0, sizeof worker);
         worker.stack = stack;
         worker.folder = folder;
         worker.number = i;
@@ -56,8 +57,8 @@ static void run(void *(*body)(void *), Callstack *stack, const char *folder) {
     }
     for (i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
-        CHECK(strlen(workers[i].last.data) == workers[i].last.len);
-        callstack_text_free(&workers[i].last);
+        CHECK(contains(workers[i].last.xml, "_19"));
+        callstack_context_free(&workers[i].last);
     }
 }
 
@@ -77,7 +78,7 @@ int main(int argc, char **argv) {
     run(share, stack, NULL);
     run(open_own, NULL, argv[1]);
     OK(callstack_refresh(stack, NULL, &error));
-    OK(callstack_frames(stack, TEXT("{\"relation\": \"children\", \"frame\": \"root\"}"), &children, &error));
+    OK(callstack_handles(stack, TEXT("{\"relation\": \"children\", \"frame\": \"root\"}"), &children, &error));
     CHECK(count(children.data, "\"f") == 2 * THREADS * ROUNDS);
     OK(callstack_frame(stack, TEXT("root"), &root, &error));
     CHECK(count(root.data, "_19\"") == 2 * THREADS);

@@ -26,7 +26,7 @@ use callstack_core::capi::text::*;
 use callstack_core::capi::version::*;
 use serde_json::{Value, json};
 
-const NULL: *const c_char = ptr::null();
+const NONE: CallstackView = CallstackView::NONE;
 const NO_TEXT: *mut CallstackText = ptr::null_mut();
 const EMPTY: CallstackText = CallstackText { data: ptr::null_mut(), len: 0 };
 
@@ -87,9 +87,65 @@ unsafe fn take(out: &mut CallstackText) -> Option<String> {
     }
 }
 
-/// The pointer of a text.
-fn p(text: impl AsRef<[u8]>) -> *const c_char {
-    text.as_ref().as_ptr().cast()
+/// A view of bytes that need not be UTF-8.
+fn view(bytes: &(impl AsRef<[u8]> + ?Sized)) -> CallstackView {
+    let bytes = bytes.as_ref();
+    CallstackView { data: bytes.as_ptr().cast(), len: bytes.len() }
+}
+
+/// A view of a text; an empty text is absent.
+fn optional(text: &str) -> CallstackView {
+    if text.is_empty() { NONE } else { view(text) }
+}
+
+/// The texts of a context.
+#[derive(Debug, PartialEq)]
+struct Parts {
+    xml: String,
+    stable: String,
+    changing: String,
+}
+
+/// Makes a call that returns a context. Copies its texts, asks for its report, and frees it. `None` if it is
+/// empty.
+fn context(
+    call: impl FnOnce(*mut CallstackContext, *mut *mut CallstackError) -> CallstackCode,
+) -> Result<Option<(Parts, Value)>, Failed> {
+    // The previous values of outputs must not matter.
+    let old = CallstackView { data: ptr::dangling(), len: 77 };
+    let mut out = CallstackContext { xml: old, stable: old, changing: old, tokens: 77, owner: ptr::dangling() };
+    let outcome = run(|error| call(&mut out, error));
+    // SAFETY: the context was made by the call.
+    unsafe {
+        let is_empty = out.owner.is_null();
+        for text in [out.xml, out.stable, out.changing] {
+            assert_eq!((text.data.is_null(), text.len == 0), (is_empty, is_empty), "{out:?}");
+        }
+        assert!(outcome.is_ok() || is_empty, "a context beside an error");
+        outcome?;
+        let report = ask(|report, error| callstack_context_report(&out, report, error));
+        if is_empty {
+            assert_eq!(report.unwrap_err().code, CALLSTACK_ERROR_NULL, "an empty context has no report");
+            return Ok(None);
+        }
+        let report = parsed(report.unwrap());
+        assert_eq!(report["tokens"], out.tokens);
+        let copy = |text: CallstackView| {
+            String::from_utf8(std::slice::from_raw_parts(text.data.cast::<u8>(), text.len).to_vec()).unwrap()
+        };
+        let parts = Parts { xml: copy(out.xml), stable: copy(out.stable), changing: copy(out.changing) };
+        callstack_context_free(&mut out);
+        assert!(out.owner.is_null() && out.xml.data.is_null() && out.stable.data.is_null() && out.changing.len == 0);
+        assert_eq!(out.tokens, 0);
+        callstack_context_free(&mut out);
+        Ok(Some((parts, report)))
+    }
+}
+
+fn xml(stack: *const Callstack, frame: &str, settings: CallstackView) -> Result<String, Failed> {
+    // SAFETY: the stack is open, every text has its given length.
+    let found = context(|out, error| unsafe { callstack_context(stack, view(frame), settings, out, error) });
+    found.map(|found| found.expect("a frame has a context").0.xml)
 }
 
 fn parsed(json: String) -> Value {
@@ -98,17 +154,15 @@ fn parsed(json: String) -> Value {
 
 fn open(folder: &str, options: &str) -> Result<*mut Callstack, Failed> {
     let mut stack = ptr::null_mut();
-    let options_at = if options.is_empty() { NULL } else { p(options) };
     // SAFETY: every text has its given length.
-    let call = |error| unsafe { callstack_open(p(folder), folder.len(), options_at, options.len(), &mut stack, error) };
+    let call = |error| unsafe { callstack_open(view(folder), optional(options), &mut stack, error) };
     run(call).map(|()| stack)
 }
 
 fn in_memory(options: &str) -> *mut Callstack {
     let mut stack = ptr::null_mut();
-    let options_at = if options.is_empty() { NULL } else { p(options) };
     // SAFETY: the text has its given length.
-    run(|error| unsafe { callstack_in_memory(options_at, options.len(), &mut stack, error) }).unwrap();
+    run(|error| unsafe { callstack_in_memory(optional(options), &mut stack, error) }).unwrap();
     stack
 }
 
@@ -122,12 +176,22 @@ fn close(mut stack: *mut Callstack) {
 
 fn push(stack: *mut Callstack, frame: impl AsRef<[u8]>) -> Result<String, Failed> {
     // SAFETY: the stack is open, the text has its given length.
-    ask(|out, error| unsafe { callstack_push(stack, p(&frame), frame.as_ref().len(), out, error) })
+    ask(|out, error| unsafe { callstack_push(stack, view(&frame), out, error) })
 }
 
 fn frames(stack: *mut Callstack, query: &str) -> Result<Value, Failed> {
     // SAFETY: the stack is open, the text has its given length.
-    ask(|out, error| unsafe { callstack_frames(stack, p(query), query.len(), out, error) }).map(parsed)
+    ask(|out, error| unsafe { callstack_frames(stack, view(query), out, error) }).map(parsed)
+}
+
+fn handles(stack: *mut Callstack, query: &str) -> Result<Value, Failed> {
+    // SAFETY: the stack is open, the text has its given length.
+    ask(|out, error| unsafe { callstack_handles(stack, view(query), out, error) }).map(parsed)
+}
+
+fn pop(stack: *mut Callstack, frame: &str, pop: &str) -> Result<Value, Failed> {
+    // SAFETY: the stack is open, every text has its given length.
+    ask(|out, error| unsafe { callstack_pop(stack, view(frame), view(pop), out, error) }).map(parsed)
 }
 
 #[test]
@@ -140,152 +204,172 @@ fn commands_and_queries_do_what_the_stack_does() {
             "f1"
         );
         let children = r#"[{"title": "Parser", "sessionID": "parser"}, {"title": "Printer", "dependsOn": ["parser"]}]"#;
-        let planned =
-            ask(|out, error| callstack_plan_children(stack, p("f1"), 2, p(children), children.len(), out, error));
+        let planned = ask(|out, error| callstack_plan_children(stack, view("f1"), view(children), out, error));
         assert_eq!(parsed(planned.unwrap()), json!(["f2", "f3"]));
         let later = r#"{"title": "Later", "parent": "f1"}"#;
-        assert_eq!(ask(|out, error| callstack_plan(stack, p(later), later.len(), out, error)).unwrap(), "f4");
-        assert_eq!(frames(stack, r#"{"relation": "ready"}"#).unwrap(), json!(["f2", "f4"]));
+        assert_eq!(ask(|out, error| callstack_plan(stack, view(later), out, error)).unwrap(), "f4");
+        assert_eq!(handles(stack, r#"{"relation": "ready"}"#).unwrap(), json!(["f2", "f4"]));
 
-        run(|error| callstack_activate(stack, p("parser"), 6, error)).unwrap();
+        run(|error| callstack_activate(stack, view("parser"), error)).unwrap();
         assert_eq!(ask(|out, error| callstack_active(stack, out, error)).unwrap(), "f2");
         let mut is_new = 7;
-        run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
+        run(|error| callstack_add_artifact(stack, view("f2"), view("a.rs"), &mut is_new, error)).unwrap();
         let request = r#"{"model": "small", "cacheRead": 9, "output": 4, "failed": true}"#;
-        run(|error| callstack_record_usage(stack, p("f2"), 2, p(request), request.len(), error)).unwrap();
+        run(|error| callstack_record_usage(stack, view("f2"), view(request), error)).unwrap();
         let sums = json!([{"model": "small", "requests": 1, "failed": 1, "uncachedInput": 0, "cacheRead": 9, "cacheWrite": 0,
                            "output": 4, "reasoning": 0, "duration": 0}]);
-        let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());
+        let usage = parsed(ask(|out, error| callstack_usage(stack, view("f1"), out, error)).unwrap());
         assert_eq!(usage, json!({"own": [], "total": sums, "ownCostMicroUsd": 0, "totalCostMicroUsd": 0}));
         let limits = r#"{"maxTokens": 10, "tools": ["Read"]}"#;
-        run(|error| callstack_set_limits(stack, p("f1"), 2, p(limits), limits.len(), error)).unwrap();
-        let allowed = parsed(ask(|out, error| callstack_allowance(stack, p("f2"), 2, out, error)).unwrap());
+        run(|error| callstack_set_limits(stack, view("f1"), view(limits), error)).unwrap();
+        let allowed = parsed(ask(|out, error| callstack_allowance(stack, view("f2"), out, error)).unwrap());
         assert_eq!(allowed, json!({"frame": "f2", "tools": ["Read"]}));
-        let spent = parsed(ask(|out, error| callstack_overspent(stack, p("f2"), 2, out, error)).unwrap());
+        let spent = parsed(ask(|out, error| callstack_overspent(stack, view("f2"), out, error)).unwrap());
         assert_eq!(spent["frame"], "f1");
-        let all = parsed(ask(|out, error| callstack_resumption(stack, ptr::null(), 0, out, error)).unwrap());
+        let all = parsed(ask(|out, error| callstack_resumption(stack, NONE, out, error)).unwrap());
         assert_eq!(all["now"], json!([]));
         let other = r#"["f9"]"#;
-        let unknown = ask(|out, error| callstack_resumption(stack, p(other), other.len(), out, error)).unwrap_err();
+        let unknown = ask(|out, error| callstack_resumption(stack, view(other), out, error)).unwrap_err();
         assert_eq!(unknown.code, CALLSTACK_ERROR_UNKNOWN_FRAME);
         let noted = parsed(ask(|out, error| callstack_note_interruptions(stack, out, error)).unwrap());
         assert_eq!(noted, json!([]));
         let cost = r#"{"conversation": "ses_2", "costMicroUsd": 1200}"#;
-        run(|error| callstack_record_cost(stack, p("f2"), 2, p(cost), cost.len(), error)).unwrap();
-        let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());
+        run(|error| callstack_record_cost(stack, view("f2"), view(cost), error)).unwrap();
+        let usage = parsed(ask(|out, error| callstack_usage(stack, view("f1"), out, error)).unwrap());
         assert_eq!(usage["totalCostMicroUsd"], 1200);
-        run(|error| {
-            callstack_pop(stack, p("f2"), 2, CALLSTACK_STATUS_COMPLETED, p("done"), 4, NULL, 0, NO_TEXT, error)
-        })
-        .unwrap();
+        let done = r#"{"status": "completed", "results": "done"}"#;
+        run(|error| callstack_pop(stack, view("f2"), view(done), NO_TEXT, error)).unwrap();
         let reopened =
-            parsed(ask(|out, error| callstack_reopen(stack, p("f2"), 2, p("wrong"), 5, out, error)).unwrap());
+            parsed(ask(|out, error| callstack_reopen(stack, view("f2"), view("wrong"), out, error)).unwrap());
         assert_eq!(reopened["handle"], "f2");
         let nothing = ask(|out, error| callstack_undo(stack, out, error)).unwrap_err();
         assert_eq!(nothing.code, CALLSTACK_ERROR_NOTHING_TO_UNDO, "no person has given a command: {nothing:?}");
         let wrong = r#"{"model": "small", "output": -4}"#;
-        let refused = run(|error| callstack_record_usage(stack, p("f2"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        let refused = run(|error| callstack_record_usage(stack, view("f2"), view(wrong), error)).unwrap_err();
         assert_eq!(refused.code, CALLSTACK_ERROR_JSON, "{refused:?}");
         assert_eq!(is_new, 1);
-        run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
+        run(|error| callstack_add_artifact(stack, view("f2"), view("a.rs"), &mut is_new, error)).unwrap();
         assert_eq!(is_new, 0);
-        run(|error| callstack_add_decision(stack, p("f2"), 2, p("LL(1)"), 5, error)).unwrap();
-        run(|error| callstack_replace_id(stack, p("parser"), 6, p("ses_2"), 5, error)).unwrap();
-        let popped = ask(|out, error| {
-            callstack_pop(
-                stack,
-                p("ses_2"),
-                5,
-                CALLSTACK_STATUS_COMPLETED,
-                p("It parses"),
-                9,
-                p("parses"),
-                6,
-                out,
-                error,
-            )
-        });
+        run(|error| callstack_add_decision(stack, view("f2"), view("LL(1)"), error)).unwrap();
+        run(|error| callstack_replace_id(stack, view("parser"), view("ses_2"), error)).unwrap();
+        let done = r#"{"status": "completed", "results": "It parses", "resultsCompacted": "parses"}"#;
         let expected = json!({"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": []});
-        assert_eq!(parsed(popped.unwrap()), expected);
+        assert_eq!(pop(stack, "ses_2", done).unwrap(), expected);
 
-        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f2"), 2, out, error)).unwrap());
+        let frame = parsed(ask(|out, error| callstack_frame(stack, view("f2"), out, error)).unwrap());
         assert_eq!(frame["handle"], "f2");
         assert_eq!(frame["sessionID"], "ses_2");
         assert_eq!((&frame["results"], &frame["resultsCompacted"]), (&json!("It parses"), &json!("parses")));
         assert_eq!((&frame["artifacts"], &frame["decisions"]), (&json!(["a.rs"]), &json!(["LL(1)"])));
 
-        let session =
-            ask(|out, error| callstack_ensure(stack, p("ses_9"), 5, NULL, 0, p("f1"), 2, out, error)).unwrap();
+        let below = r#"{"parent": "f1"}"#;
+        let session = ask(|out, error| callstack_ensure(stack, view("ses_9"), view(below), out, error)).unwrap();
         assert_eq!(session, "f5");
-        run(|error| callstack_identify(stack, p("f5"), 2, p("Docs"), 4, p("They are read"), 13, NULL, 0, error))
-            .unwrap();
-        run(|error| callstack_set_status(stack, p("f5"), 2, CALLSTACK_STATUS_BLOCKED, p("waits"), 5, NULL, 0, error))
-            .unwrap();
-        let popped =
-            ask(|out, error| callstack_block(stack, p("f5"), 2, p("Who reads?"), 10, NULL, 0, NULL, 0, out, error));
+        let identity = r#"{"title": "Docs", "successCriteria": "They are read"}"#;
+        run(|error| callstack_identify(stack, view("f5"), view(identity), error)).unwrap();
+        pop(stack, "f5", r#"{"status": "blocked", "results": "waits"}"#).unwrap();
+        // A frame that is in progress continues; one that has not begun does not.
+        run(|error| callstack_resume(stack, view("f5"), error)).unwrap();
+        run(|error| callstack_resume(stack, view("f5"), error)).unwrap();
+        let failed = run(|error| callstack_resume(stack, view("f4"), error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["from"]), (CALLSTACK_ERROR_TRANSITION, &json!("planned")));
+        pop(stack, "f5", r#"{"status": "blocked", "results": "waits"}"#).unwrap();
+        let question = r#"{"question": "Who reads?"}"#;
+        let popped = ask(|out, error| callstack_block(stack, view("f5"), view(question), out, error));
         assert_eq!(parsed(popped.unwrap())["handle"], "f5");
-        run(|error| callstack_answer(stack, p("f5"), 2, p("We do"), 5, error)).unwrap();
-        let asking = parsed(ask(|out, error| callstack_frame(stack, p("f5"), 2, out, error)).unwrap());
+        run(|error| callstack_answer(stack, view("f5"), view("We do"), error)).unwrap();
+        let asking = parsed(ask(|out, error| callstack_frame(stack, view("f5"), out, error)).unwrap());
         let [last] = asking["questions"].as_array().unwrap().as_slice() else { panic!("{asking}") };
         assert_eq!((&last["question"], &last["answer"]), (&json!("Who reads?"), &json!("We do")));
-        let failed = run(|error| callstack_answer(stack, p("f2"), 2, p("no"), 2, error)).unwrap_err();
+        let failed = run(|error| callstack_answer(stack, view("f2"), view("no"), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_BLOCKED, &json!("completed")));
-        run(|error| callstack_set_active(stack, p("f5"), 2, error)).unwrap();
-        run(|error| callstack_summarize(stack, p("f5"), 2, p("half"), 4, NULL, 0, error)).unwrap();
-        let failed = run(|error| callstack_summarize(stack, p("f2"), 2, p("more"), 4, NULL, 0, error)).unwrap_err();
+        run(|error| callstack_set_active(stack, view("f5"), error)).unwrap();
+        let half = r#"{"results": "half"}"#;
+        run(|error| callstack_summarize(stack, view("f5"), view(half), error)).unwrap();
+        let failed = run(|error| callstack_summarize(stack, view("f2"), view(half), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_RESULTS_FIXED, &json!("completed")));
         let edit = r#"{"title": "Docs", "dependsOn": ["f3"], "before": "f2"}"#;
-        run(|error| callstack_edit(stack, p("f4"), 2, p(edit), edit.len(), error)).unwrap();
-        let edited = parsed(ask(|out, error| callstack_frame(stack, p("f4"), 2, out, error)).unwrap());
+        run(|error| callstack_edit(stack, view("f4"), view(edit), error)).unwrap();
+        let edited = parsed(ask(|out, error| callstack_frame(stack, view("f4"), out, error)).unwrap());
         assert_eq!(edited["title"], "Docs");
         assert_eq!(
-            frames(stack, r#"{"relation": "children", "frame": "f1"}"#).unwrap(),
+            handles(stack, r#"{"relation": "children", "frame": "f1"}"#).unwrap(),
             json!(["f4", "f2", "f3", "f5"])
         );
-        let failed = run(|error| callstack_edit(stack, p("f2"), 2, p(edit), edit.len(), error)).unwrap_err();
+        let failed = run(|error| callstack_edit(stack, view("f2"), view(edit), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_PLANNED, &json!("completed")));
         let wrong = r#"{"before": "f1"}"#;
-        let failed = run(|error| callstack_edit(stack, p("f4"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        let failed = run(|error| callstack_edit(stack, view("f4"), view(wrong), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["before"]), (CALLSTACK_ERROR_NOT_SIBLING, &json!("f1")));
         let wrong = r#"{"name": "x"}"#;
-        let failed = run(|error| callstack_edit(stack, p("f4"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        let failed = run(|error| callstack_edit(stack, view("f4"), view(wrong), error)).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_JSON);
         let edit = r#"{"dependsOn": [], "before": null}"#;
-        run(|error| callstack_edit(stack, p("f4"), 2, p(edit), edit.len(), error)).unwrap();
+        run(|error| callstack_edit(stack, view("f4"), view(edit), error)).unwrap();
         let invalidated =
-            ask(|out, error| callstack_invalidate(stack, p("f4"), 2, p("no time"), 7, out, error)).unwrap();
+            ask(|out, error| callstack_invalidate(stack, view("f4"), view("no time"), out, error)).unwrap();
         assert_eq!(parsed(invalidated), json!({"invalidated": ["f4"], "stillOpen": [], "dependents": []}));
 
-        let failed = ask(|out, error| callstack_retry(stack, p("f2"), 2, NULL, 0, out, error)).unwrap_err();
+        let failed = ask(|out, error| callstack_retry(stack, view("f2"), NONE, out, error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_RETRIABLE, &json!("completed")));
 
-        assert_eq!(frames(stack, "{}").unwrap(), json!(["f1", "f2", "f3", "f4", "f5"]));
-        assert_eq!(frames(stack, r#"{"relation": "roots"}"#).unwrap(), json!(["f1"]));
-        assert_eq!(frames(stack, r#"{"status": "blocked"}"#).unwrap(), json!(["f5"]));
-        assert_eq!(frames(stack, r#"{"relation": "ancestors", "frame": "f3"}"#).unwrap(), json!(["f1"]));
-        assert_eq!(frames(stack, r#"{"relation": "subtree", "frame": "f3"}"#).unwrap(), json!(["f3"]));
-        let siblings = r#"{"relation": "siblings", "frame": "f3", "status": "completed", "records": true}"#;
+        assert_eq!(handles(stack, "{}").unwrap(), json!(["f1", "f2", "f3", "f4", "f5"]));
+        assert_eq!(handles(stack, r#"{"relation": "roots"}"#).unwrap(), json!(["f1"]));
+        assert_eq!(handles(stack, r#"{"status": "blocked"}"#).unwrap(), json!(["f5"]));
+        assert_eq!(handles(stack, r#"{"relation": "ancestors", "frame": "f3"}"#).unwrap(), json!(["f1"]));
+        assert_eq!(handles(stack, r#"{"relation": "subtree", "frame": "f3"}"#).unwrap(), json!(["f3"]));
+        let siblings = r#"{"relation": "siblings", "frame": "f3", "status": "completed"}"#;
         assert_eq!(frames(stack, siblings).unwrap(), json!([frame]));
-        assert_eq!(ask(|out, error| callstack_resolve(stack, p("ses_9"), 5, out, error)).unwrap(), "f5");
+        assert_eq!(ask(|out, error| callstack_resolve(stack, view("ses_9"), out, error)).unwrap(), "f5");
 
-        let outline = ask(|out, error| callstack_outline(stack, NULL, 0, out, error)).unwrap();
+        let outline = ask(|out, error| callstack_outline(stack, NONE, out, error)).unwrap();
         assert!(outline.contains("[x] f2 Parser"), "{outline}");
         let options = r#"{"style": "indented", "root": "f5"}"#;
-        let outline = ask(|out, error| callstack_outline(stack, p(options), options.len(), out, error)).unwrap();
+        let outline = ask(|out, error| callstack_outline(stack, view(options), out, error)).unwrap();
         let first: Vec<_> = outline.lines().take(2).collect();
         assert_eq!(first, ["=== Frame Tree ===", "[blocked] Docs  <-- CURRENT"], "{outline}");
         let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
         assert_eq!((&info["frames"], &info["active"], &info["mirror"]), (&json!(5), &json!("f5"), &Value::Null));
 
         let plan = r#"{"tasks": [{"id": 1, "title": "Set up", "status": "pending"}, 5]}"#;
-        let imported = parsed(ask(|out, error| callstack_import(stack, p(plan), plan.len(), out, error)).unwrap());
+        let imported = parsed(ask(|out, error| callstack_import_plan(stack, view(plan), out, error)).unwrap());
         assert_eq!(imported["handles"], json!(["f6", "f7"]));
         assert!(!imported["problems"].as_array().unwrap().is_empty(), "{imported}");
         let state = r#"{"frames": {"old_1": {"status": "planned", "title": "Later", "logPath": "/etc/passwd"}}}"#;
-        let imported = parsed(ask(|out, error| callstack_import(stack, p(state), state.len(), out, error)).unwrap());
+        let imported = parsed(ask(|out, error| callstack_import_plan(stack, view(state), out, error)).unwrap());
         let message = "its logPath `/etc/passwd` leads to no log here; left out";
         let problems = imported["problems"].as_array().unwrap();
         assert!(problems.contains(&json!({"place": "old_1", "message": message})), "{imported}");
+    }
+    close(stack);
+}
+
+#[test]
+fn the_next_frame_begins_in_the_same_command() {
+    let stack = in_memory("");
+    push(stack, r#"{"title": "Build"}"#).unwrap();
+    for title in ["One", "Two", "Three", "Four"] {
+        let plan = json!({"title": title, "parent": "f1"}).to_string();
+        // SAFETY: the stack is open, the text has its given length.
+        ask(|out, error| unsafe { callstack_plan(stack, view(&plan), out, error) }).unwrap();
+    }
+    // SAFETY: the stack is open, every text has its given length.
+    unsafe {
+        run(|error| callstack_begin(stack, view("f2"), error)).unwrap();
+        let refused = pop(stack, "f2", r#"{"status": "completed", "next": "f1"}"#).unwrap_err();
+        assert_eq!(refused.code, CALLSTACK_ERROR_TRANSITION);
+        let active = || ask(|out, error| callstack_active(stack, out, error)).unwrap();
+        assert_eq!(pop(stack, "f2", r#"{"status": "completed", "next": "f4"}"#).unwrap()["active"], "f4");
+        assert_eq!(pop(stack, "f4", r#"{"status": "failed", "results": "x", "next": true}"#).unwrap()["active"], "f3");
+        let completion = r#"{"results": "done", "next": "f5"}"#;
+        let popped = ask(|out, error| callstack_complete(stack, view("f3"), view(completion), out, error));
+        assert_eq!(parsed(popped.unwrap())["active"], "f5");
+        let only_one = r#"{"results": "done", "next": true}"#;
+        let refused = ask(|out, error| callstack_complete(stack, view("f5"), view(only_one), out, error));
+        assert_eq!(refused.unwrap_err().code, CALLSTACK_ERROR_JSON, "the next frame of a completion is named");
+        assert_eq!(active(), "f5");
+        assert_eq!(pop(stack, "f5", r#"{"status": "completed", "next": true}"#).unwrap()["active"], "f1");
+        assert_eq!(pop(stack, "f1", r#"{"status": "completed", "next": null}"#).unwrap()["active"], Value::Null);
     }
     close(stack);
 }
@@ -296,33 +380,24 @@ fn contexts_come_in_the_parts_that_are_wanted() {
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
     // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
-        let mut parts = [EMPTY; 4];
-        let [xml, stable, volatile, report] = &mut parts;
-        run(|error| callstack_context(stack, p("f1"), 2, NULL, 0, xml, stable, volatile, report, error)).unwrap();
-        let [xml, stable, volatile, report] = parts.each_mut().map(|part| take(part).unwrap());
-        assert!(xml.starts_with("<stack-context>") && xml.contains("<title>Build</title>"), "{xml}");
-        assert!(stable.starts_with("<stack-context") && volatile.starts_with("<stack-now"), "{stable}\n{volatile}");
-        let report = parsed(report);
+        let whole = context(|out, error| callstack_context(stack, view("f1"), NONE, out, error));
+        let (parts, report) = whole.unwrap().expect("a frame has a context");
+        assert!(parts.xml.starts_with("<stack-context>") && parts.xml.contains("<title>Build</title>"), "{parts:?}");
+        assert!(parts.stable.starts_with("<stack-context") && parts.changing.starts_with("<stack-now"), "{parts:?}");
         assert_eq!((&report["handle"], &report["entries"][0]["section"]), (&json!("f1"), &json!("current-frame")));
         assert!(report["tokens"].as_u64().unwrap() > 100, "{report}");
 
         let settings = r#"{"budget": {"total": 400}, "guidance": "none"}"#;
-        let small = ask(|out, error| {
-            callstack_context(stack, p("f1"), 2, p(settings), settings.len(), out, NO_TEXT, NO_TEXT, NO_TEXT, error)
-        });
-        assert!(small.unwrap().len() < xml.len());
+        assert!(xml(stack, "f1", view(settings)).unwrap().len() < parts.xml.len());
 
         let settings = r#"{"budget": {"total": 1}}"#;
-        let failed = ask(|out, error| {
-            callstack_context(stack, p("f1"), 2, p(settings), settings.len(), NO_TEXT, out, NO_TEXT, NO_TEXT, error)
-        });
-        let failed = failed.unwrap_err();
+        let failed = xml(stack, "f1", view(settings)).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_BUDGET_TOO_SMALL);
         let needed = failed.details["needed"].as_u64().unwrap();
         assert_eq!(failed.details, json!({"handle": "f1", "total": 1, "needed": needed, "unit": "tokens"}));
 
-        run(|error| callstack_clear_cache(stack, p("f1"), 2, error)).unwrap();
-        run(|error| callstack_clear_cache(stack, NULL, 0, error)).unwrap();
+        run(|error| callstack_clear_cache(stack, view("f1"), error)).unwrap();
+        run(|error| callstack_clear_cache(stack, NONE, error)).unwrap();
         let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
         assert_eq!(info["cache"]["entries"], 0);
         let settings = parsed(ask(|out, error| callstack_settings(out, NO_TEXT, error)).unwrap());
@@ -338,13 +413,10 @@ fn histories_are_compacted_and_logs_pruned() {
     push(stack, r#"{"title": "Done", "sessionID": "ses_1"}"#).unwrap();
     // SAFETY: the stack is open, every text has its given length.
     unsafe {
-        run(|error| callstack_append_log(stack, p("f1"), 2, p(r#"["a line"]"#), 10, error)).unwrap();
-        let popped = |out, error: *mut *mut CallstackError| {
-            callstack_pop(stack, p("f1"), 2, CALLSTACK_STATUS_COMPLETED, p("Works"), 5, NULL, 0, out, error)
-        };
-        ask(popped).unwrap();
+        run(|error| callstack_append_log(stack, view("f1"), view(r#"["a line"]"#), error)).unwrap();
+        pop(stack, "f1", r#"{"status": "completed", "results": "Works"}"#).unwrap();
         let compact = |limits: &'static str| {
-            ask(|out, error| callstack_compact_history(stack, p(limits), limits.len(), out, error)).map(parsed)
+            ask(|out, error| callstack_compact_history(stack, view(limits), out, error)).map(parsed)
         };
         assert_eq!(compact(r#"{"before": 1}"#).unwrap()["trees"], 0);
         let compaction = compact(r#"{"before": 9007199254740991}"#).unwrap();
@@ -352,9 +424,9 @@ fn histories_are_compacted_and_logs_pruned() {
         assert!(compaction["bytesAfter"].as_u64() > Some(0), "{compaction}");
         assert_eq!(compact("{}").unwrap_err().code, CALLSTACK_ERROR_JSON);
         let limits = r#"{"bytes": 0}"#;
-        let pruned = ask(|out, error| callstack_prune_logs(stack, p(limits), limits.len(), out, error)).map(parsed);
+        let pruned = ask(|out, error| callstack_prune_logs(stack, view(limits), out, error)).map(parsed);
         assert_eq!(pruned.unwrap(), json!({"files": 1, "bytes": 9, "left": 0}));
-        let frame = ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).map(parsed).unwrap();
+        let frame = ask(|out, error| callstack_frame(stack, view("f1"), out, error)).map(parsed).unwrap();
         assert_eq!(frame["results"], "Works");
         let mut stack = stack;
         run(|error| callstack_close(&mut stack, error)).unwrap();
@@ -379,15 +451,15 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
         assert_eq!(is_new, 0);
 
         let entries = r#"[{"role": "user"}, "two"]"#;
-        run(|error| callstack_append_log(stack, p("f1"), 2, p(entries), entries.len(), error)).unwrap();
+        run(|error| callstack_append_log(stack, view("f1"), view(entries), error)).unwrap();
         let query = r#"{"tail": 1}"#;
-        let page = ask(|out, error| callstack_read_log(stack, p("f1"), 2, p(query), query.len(), out, error)).unwrap();
+        let page = ask(|out, error| callstack_read_log(stack, view("f1"), view(query), out, error)).unwrap();
         let expected = json!({"lines": [{"number": 2, "entry": "two"}], "total": 2, "damaged": []});
         assert_eq!(parsed(page), expected);
-        run(|error| callstack_set_log_path(stack, p("f2"), 2, p("host.log"), 8, error)).unwrap();
+        run(|error| callstack_set_log_path(stack, view("f2"), view("host.log"), error)).unwrap();
 
         let query = r#"{"kind": "added", "limit": 1}"#;
-        let events = parsed(ask(|out, error| callstack_history(stack, p(query), query.len(), out, error)).unwrap());
+        let events = parsed(ask(|out, error| callstack_history(stack, view(query), out, error)).unwrap());
         assert_eq!((&events[0]["revision"], &events[0]["frame"]["title"]), (&json!(1), &json!("Build")));
         assert_eq!(events.as_array().unwrap().len(), 1);
 
@@ -395,9 +467,9 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
         run(|error| callstack_flush(stack, error)).unwrap();
         run(|error| callstack_deadline(stack, &mut deadline, error)).unwrap();
         assert_eq!(deadline, 0, "everything is written");
-        run(|error| callstack_add_decision(stack, p("f1"), 2, p("so"), 2, error)).unwrap();
+        run(|error| callstack_add_decision(stack, view("f1"), view("so"), error)).unwrap();
         run(|error| callstack_poll(stack, NO_TEXT, error)).unwrap();
-        run(|error| callstack_export_files(stack, p(&exported), exported.len(), error)).unwrap();
+        run(|error| callstack_export_files(stack, view(&exported), error)).unwrap();
         let state = ask(|out, error| callstack_state(stack, out, error)).unwrap();
         (state, ask(|out, error| callstack_export_history(stack, out, error)).unwrap())
     };
@@ -408,9 +480,8 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
     // SAFETY: every text has its given length.
     unsafe {
         let mut rebuilt = ptr::null_mut();
-        let rebuild = |out: &mut *mut Callstack| {
-            run(|error| callstack_rebuild(p(&again), again.len(), p(&history), history.len(), NULL, 0, out, error))
-        };
+        let rebuild =
+            |out: &mut *mut Callstack| run(|error| callstack_rebuild(view(&again), view(&history), NONE, out, error));
         rebuild(&mut rebuilt).unwrap();
         assert_eq!(ask(|out, error| callstack_state(rebuilt, out, error)).unwrap(), state);
         close(rebuilt);
@@ -418,11 +489,11 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
         assert!(rebuilt.is_null(), "outputs are emptied when a call fails");
 
         let mut read = ptr::null_mut();
-        run(|error| callstack_from_state(p(&state), state.len(), NULL, 0, &mut read, error)).unwrap();
+        run(|error| callstack_from_state(view(&state), NONE, &mut read, error)).unwrap();
         assert_eq!(ask(|out, error| callstack_state(read, out, error)).unwrap(), state);
         close(read);
         let damaged = r#"{"version": 1, "frames": {"a": {"sessionID": "a", "status": "odd", "parentSessionID": "b"}}}"#;
-        run(|error| callstack_from_state(p(damaged), damaged.len(), NULL, 0, &mut read, error)).unwrap();
+        run(|error| callstack_from_state(view(damaged), NONE, &mut read, error)).unwrap();
         let info = parsed(ask(|out, error| callstack_info(read, out, error)).unwrap());
         let repairs = info["repairs"].to_string();
         assert!(repairs.contains("`odd` is unknown") && repairs.contains("parent"), "{repairs}");
@@ -435,7 +506,7 @@ fn memory_keeps_a_history_if_asked_to() {
     let stack = in_memory(r#"{"history": true}"#);
     push(stack, r#"{"title": "Build"}"#).unwrap();
     // SAFETY: the stack is open.
-    let events = ask(|out, error| unsafe { callstack_history(stack, NULL, 0, out, error) }).unwrap();
+    let events = ask(|out, error| unsafe { callstack_history(stack, NONE, out, error) }).unwrap();
     assert_eq!(parsed(events).as_array().unwrap().len(), 2);
     close(stack);
     let stack = in_memory("");
@@ -451,19 +522,21 @@ fn workers_hold_frames_and_old_holds_are_refused() {
     // SAFETY: the stacks are open until they are closed, and every text has its given length.
     unsafe {
         let plan = r#"{"title": "Cart", "parent": null}"#;
-        ask(|out, error| callstack_plan(stack, p(plan), plan.len(), out, error)).unwrap();
-        let left = || parsed(ask(|out, error| callstack_work_left(stack, NULL, 0, out, error)).unwrap());
+        ask(|out, error| callstack_plan(stack, view(plan), out, error)).unwrap();
+        let left = || parsed(ask(|out, error| callstack_work_left(stack, NONE, out, error)).unwrap());
         assert_eq!(
             left(),
             json!({"free": 1, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0, "assigned": 0})
         );
-        let hold = |worker: &str, lease, frame: Option<&str>| {
-            let (frame, length) = frame.map_or((NULL, 0), |frame| (p(frame), frame.len()));
-            ask(|out, error| callstack_hold(stack, p(worker), worker.len(), lease, NULL, 0, frame, length, out, error))
+        let hold = |worker: &str, lease: i64, frame: Option<&str>| {
+            let request = json!({"name": worker, "lease": lease, "frame": frame}).to_string();
+            ask(|out, error| callstack_hold(stack, view(&request), out, error))
         };
         assert_eq!(hold("", 1_000, None).unwrap_err().code, CALLSTACK_ERROR_EMPTY);
-        for lease in [0, -1, 86_400_001, i32::MIN] {
-            assert_eq!(hold("one", lease, None).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        let leases = [0, -1, 86_400_001, i64::from(i32::MIN), i64::MAX];
+        for lease in leases {
+            let code = if lease < 0 { CALLSTACK_ERROR_JSON } else { CALLSTACK_ERROR_SETTING };
+            assert_eq!(hold("one", lease, None).unwrap_err().code, code, "{lease}");
         }
         let first = hold("one", 86_400_000, None).unwrap();
         let first_held = parsed(first.clone());
@@ -475,43 +548,40 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         let failed = hold("two", 1_000, Some("f1")).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_NOT_FREE);
         assert_eq!(failed.details["reason"], "a worker holds it, and its lease has not ended");
-        let renew =
-            |held: &str, lease| ask(|out, error| callstack_renew(stack, p(held), held.len(), lease, out, error));
+        let renew = |held: &str, lease: i64| {
+            let renewal = json!({"lease": lease}).to_string();
+            ask(|out, error| callstack_renew(stack, view(held), view(&renewal), out, error))
+        };
         assert!(parsed(renew(&first, 1_000).unwrap())["until"].as_u64() < first_held["until"].as_u64());
-        assert_eq!(renew(&first, -1).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        assert_eq!(renew(&first, -1).unwrap_err().code, CALLSTACK_ERROR_JSON);
         for wrong in ["", "[]", "{}", "null", r#"{"handle": "f1", "generation": -1}"#, r#"{"handle": 1}"#] {
             assert_eq!(renew(wrong, 1_000).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }
         assert_eq!(renew(&first, 0).unwrap_err().code, CALLSTACK_ERROR_SETTING);
-        let standing = |held: &str| ask(|out, error| callstack_standing(stack, p(held), held.len(), out, error));
+        let standing = |held: &str| ask(|out, error| callstack_standing(stack, view(held), out, error));
         assert_eq!(standing(&first).unwrap(), r#"{"kind":"held"}"#);
         assert_eq!(standing("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
-        let release = |held: &str| run(|error| callstack_release(stack, p(held), held.len(), error));
+        let release = |held: &str| run(|error| callstack_release(stack, view(held), error));
         release(&first).unwrap();
         assert_eq!(renew(&first, 1_000).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         let second = hold("two", 1_000, None).unwrap();
         let as_actor = |held: &str| {
             let mut worker = ptr::null_mut();
-            run(|error| callstack_as_actor(stack, p(held), held.len(), &mut worker, error)).map(|()| worker)
+            run(|error| callstack_as_actor(stack, view(held), &mut worker, error)).map(|()| worker)
         };
         let [late, right] = [&first, &second].map(|held| as_actor(held).unwrap());
-        let pop = |stack| {
-            let status = CALLSTACK_STATUS_COMPLETED;
-            ask(|out, error| callstack_pop(stack, p("f1"), 2, status, p("done"), 4, NULL, 0, out, error))
-        };
         assert_eq!(standing(&first).unwrap_err().code, CALLSTACK_ERROR_HOLD_LOST);
-        let failed = pop(late).unwrap_err();
+        let failed = pop(late, "f1", r#"{"status": "completed", "results": "done"}"#).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_HOLD_LOST);
         assert_eq!(failed.details, json!({"handle": "f1", "by": "worker `two`", "generation": 2, "refused": 1}));
         assert_eq!(as_actor("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
-        let nowhere = run(|error| callstack_as_actor(stack, p(&second), second.len(), ptr::null_mut(), error));
+        let nowhere = run(|error| callstack_as_actor(stack, view(&second), ptr::null_mut(), error));
         assert_eq!(nowhere.unwrap_err().code, CALLSTACK_ERROR_NULL);
         // A part that was planned meanwhile is not lost.
         let part = r#"{"title": "Part", "parent": "f1"}"#;
-        ask(|out, error| callstack_plan(stack, p(part), part.len(), out, error)).unwrap();
-        let finish = |held: &str, end: &str| {
-            ask(|out, error| callstack_finish(stack, p(held), held.len(), p(end), end.len(), out, error))
-        };
+        ask(|out, error| callstack_plan(stack, view(part), out, error)).unwrap();
+        let finish =
+            |held: &str, end: &str| ask(|out, error| callstack_finish(stack, view(held), view(end), out, error));
         assert_eq!(finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         let done = r#"{"end": "done", "results": "done"}"#;
         let split = parsed(finish(&second, done).unwrap());
@@ -521,7 +591,7 @@ fn workers_hold_frames_and_old_holds_are_refused() {
             assert_eq!(finish(&second, wrong).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }
         assert_eq!(finish("[]", done).unwrap_err().code, CALLSTACK_ERROR_JSON);
-        ask(|out, error| callstack_invalidate(stack, p("f2"), 2, p("no time"), 7, out, error)).unwrap();
+        ask(|out, error| callstack_invalidate(stack, view("f2"), view("no time"), out, error)).unwrap();
         // The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
         assert_eq!(finish(&second, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         let held = || Some(hold("two", 1_000, None).unwrap()).filter(|held| held != "null");
@@ -531,7 +601,7 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         assert_eq!(finish(&third, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         close(stack);
         // The stack of a worker lasts until it is closed too.
-        assert_eq!(frames(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));
+        assert_eq!(handles(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));
         close(right);
         close(late);
     }
@@ -553,7 +623,7 @@ fn errors_name_the_thing_and_change_nothing() {
     unsafe {
         let state = || ask(|out, error| callstack_state(stack, out, error)).unwrap();
         let before = state();
-        let failed = run(|error| callstack_activate(stack, p("f1"), 2, error)).unwrap_err();
+        let failed = run(|error| callstack_activate(stack, view("f1"), error)).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_TRANSITION);
         assert!(
             failed.message.starts_with("frame f1 is in_progress and cannot become in_progress"),
@@ -572,26 +642,23 @@ fn errors_name_the_thing_and_change_nothing() {
         let failed = frames(stack, r#"{"relation": "cousins"}"#).unwrap_err();
         assert!(failed.message.contains("unknown variant `cousins`"), "{}", failed.message);
 
-        for (status, code) in
-            [(CALLSTACK_STATUS_PLANNED, "planned (0)"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")]
-        {
-            let failed =
-                ask(|out, error| callstack_pop(stack, p("f1"), 2, status, NULL, 0, NULL, 0, out, error)).unwrap_err();
-            assert_eq!((failed.code, &failed.details["value"]), (CALLSTACK_ERROR_SETTING, &json!(code)));
+        for status in ["planned", "in_progress", "invalidated", "Completed", "", "2"] {
+            let failed = pop(stack, "f1", &json!({"status": status}).to_string()).unwrap_err();
+            assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{status}");
+            let message = format!("unknown variant `{status}`, expected one of `completed`, `failed`, `blocked`");
+            assert!(failed.message.contains(&message), "{}", failed.message);
         }
-        let failed =
-            ask(|out, error| callstack_pop(stack, p("f1"), 2, CALLSTACK_STATUS_PLANNED, NULL, 0, NULL, 0, out, error));
-        let message = "status is `planned (0)`, but must be completed (2), failed (3) or blocked (4)";
-        assert_eq!(failed.unwrap_err().message, message);
-        let failed = run(|error| callstack_set_status(stack, p("f1"), 2, 9, NULL, 0, NULL, 0, error)).unwrap_err();
-        assert_eq!(failed.message, "status is `9`, but must be 0 to 5 (CALLSTACK_STATUS_…)");
+        for wrong in [r#"{"status": 2}"#, r#"{"results": "no status"}"#, r#"{"status": "failed", "next": 4}"#, "", "[]"]
+        {
+            assert_eq!(pop(stack, "f1", wrong).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
+        }
         // A NUL in the name of a frame does not cut the message.
-        let failed = run(|error| callstack_activate(stack, p("a\0b"), 3, error)).unwrap_err();
+        let failed = run(|error| callstack_activate(stack, view("a\0b"), error)).unwrap_err();
         assert!(failed.message.contains("`a\u{fffd}b`: it is no handle"), "{}", failed.message);
         assert_eq!(failed.details, json!({"reference": "a\0b"}));
         assert_eq!(state(), before);
         // Without a place for the error object, the call still returns the code.
-        assert_eq!(callstack_activate(stack, p("f9"), 2, ptr::null_mut()), CALLSTACK_ERROR_UNKNOWN_FRAME);
+        assert_eq!(callstack_activate(stack, view("f9"), ptr::null_mut()), CALLSTACK_ERROR_UNKNOWN_FRAME);
     }
     close(stack);
 }
@@ -601,13 +668,15 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
     let stack = in_memory("");
     // SAFETY: the library checks for NULL and for impossible lengths before it reads.
     unsafe {
-        let failed = run(|error| callstack_activate(ptr::null_mut(), p("f1"), 2, error)).unwrap_err();
+        let failed = run(|error| callstack_activate(ptr::null_mut(), view("f1"), error)).unwrap_err();
         assert_eq!((failed.code, failed.message.as_str()), (CALLSTACK_ERROR_NULL, "`stack` is NULL; give a pointer"));
-        let failed = run(|error| callstack_activate(stack, NULL, 2, error)).unwrap_err();
+        let failed =
+            run(|error| callstack_activate(stack, CallstackView { data: ptr::null(), len: 2 }, error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("frame")));
-        let failed = run(|error| callstack_activate(stack, p("f1"), usize::MAX, error)).unwrap_err();
+        let failed =
+            run(|error| callstack_activate(stack, CallstackView { len: usize::MAX, ..view("f1") }, error)).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_LENGTH);
-        let failed = run(|error| callstack_in_memory(NULL, 0, ptr::null_mut(), error)).unwrap_err();
+        let failed = run(|error| callstack_in_memory(NONE, ptr::null_mut(), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("out_stack")));
         callstack_text_free(ptr::null_mut());
         callstack_error_free(ptr::null_mut());
@@ -617,7 +686,7 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
 
         // Outputs may be NULL.
         let frame = r#"{"title": "Build", "sessionID": "ses_1"}"#;
-        assert_eq!(callstack_push(stack, p(frame), frame.len(), NO_TEXT, ptr::null_mut()), CALLSTACK_OK);
+        assert_eq!(callstack_push(stack, view(frame), NO_TEXT, ptr::null_mut()), CALLSTACK_OK);
         assert_eq!(callstack_refresh(stack, ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
         assert_eq!(callstack_deadline(stack, ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
     }
@@ -636,7 +705,7 @@ fn texts_that_are_no_utf8_or_cut_are_errors() {
     }
     push(stack, whole).unwrap();
     // SAFETY: the stack is open, every text has its given length.
-    let frame = parsed(ask(|out, error| unsafe { callstack_frame(stack, p("f1"), 2, out, error) }).unwrap());
+    let frame = parsed(ask(|out, error| unsafe { callstack_frame(stack, view("f1"), out, error) }).unwrap());
     assert_eq!(frame["title"], "café 👩‍👩‍👧 \0");
     close(stack);
 }
@@ -648,16 +717,14 @@ fn huge_and_deep_json_does_no_harm() {
     push(stack, json!({"title": title, "sessionID": "ses_1"}).to_string()).unwrap();
     // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
-        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
+        let frame = parsed(ask(|out, error| callstack_frame(stack, view("f1"), out, error)).unwrap());
         assert_eq!(frame["title"].as_str().unwrap().len(), title.len());
-        let xml =
-            ask(|out, error| callstack_context(stack, p("f1"), 2, NULL, 0, out, NO_TEXT, NO_TEXT, NO_TEXT, error));
-        assert!(xml.unwrap().len() < 20_000, "the budget holds");
+        assert!(xml(stack, "f1", NONE).unwrap().len() < 20_000, "the budget holds");
         for (deep, end) in [("[", "]"), (r#"{"a":"#, "}")] {
             let json = deep.repeat(1_000_000) + "1" + &end.repeat(1_000_000);
             assert_eq!(push(stack, &json).unwrap_err().code, CALLSTACK_ERROR_JSON);
             assert_eq!(frames(stack, &json).unwrap_err().code, CALLSTACK_ERROR_JSON);
-            let import = ask(|out, error| callstack_import(stack, p(&json), json.len(), out, error));
+            let import = ask(|out, error| callstack_import_plan(stack, view(&json), out, error));
             assert_eq!(import.unwrap_err().code, CALLSTACK_ERROR_JSON);
         }
     }
@@ -692,18 +759,15 @@ fn eight_threads_share_a_stack() {
                     push(stack, json!({"title": id, "sessionID": id, "parent": "root"}).to_string()).unwrap();
                     // SAFETY: the stack is open, every text has its given length.
                     unsafe {
-                        run(|error| callstack_add_decision(stack, p("root"), 4, p(&id), id.len(), error)).unwrap();
-                        let xml = |out, error| {
-                            callstack_context(stack, p(&id), id.len(), NULL, 0, out, NO_TEXT, NO_TEXT, NO_TEXT, error)
-                        };
-                        assert!(ask(xml).unwrap().contains(&id));
+                        run(|error| callstack_add_decision(stack, view("root"), view(&id), error)).unwrap();
                     }
+                    assert!(xml(stack, &id, NONE).unwrap().contains(&id));
                 }
             });
         }
     });
     // SAFETY: the stack is open.
-    let root = parsed(ask(|out, error| unsafe { callstack_frame(shared.stack(), p("root"), 4, out, error) }).unwrap());
+    let root = parsed(ask(|out, error| unsafe { callstack_frame(shared.stack(), view("root"), out, error) }).unwrap());
     assert_eq!(root["decisions"].as_array().unwrap().len(), 200);
     assert_eq!(
         frames(shared.stack(), r#"{"relation": "children", "frame": "root"}"#).unwrap().as_array().unwrap().len(),
@@ -716,18 +780,18 @@ fn eight_threads_share_a_stack() {
 fn closing_one_handle_leaves_the_others_of_the_folder_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    let handles: Vec<_> = (0..4).map(|_| open(path, "").unwrap()).collect();
-    for (number, handle) in handles.iter().enumerate() {
-        push(*handle, json!({"title": "Frame", "sessionID": format!("s{number}")}).to_string()).unwrap();
-        close(*handle);
-        for other in &handles[number + 1..] {
+    let stacks: Vec<_> = (0..4).map(|_| open(path, "").unwrap()).collect();
+    for (number, stack) in stacks.iter().enumerate() {
+        push(*stack, json!({"title": "Frame", "sessionID": format!("s{number}")}).to_string()).unwrap();
+        close(*stack);
+        for other in &stacks[number + 1..] {
             // SAFETY: the others are open.
             run(|error| unsafe { callstack_refresh(*other, ptr::null_mut(), error) }).unwrap();
             assert_eq!(frames(*other, "{}").unwrap().as_array().unwrap().len(), number + 1);
         }
     }
     let again = open(path, "").unwrap();
-    assert_eq!(frames(again, "{}").unwrap(), json!(["f1", "f2", "f3", "f4"]));
+    assert_eq!(handles(again, "{}").unwrap(), json!(["f1", "f2", "f3", "f4"]));
     close(again);
 }
 
@@ -761,16 +825,13 @@ fn folders_and_options_that_cannot_be_are_errors() {
 fn tell(stack: *mut Callstack, event: Value) -> Result<Value, Failed> {
     let event = event.to_string();
     // SAFETY: the stack is open, the text has its given length.
-    ask(|out, error| unsafe { callstack_event(stack, p(&event), event.len(), out, error) }).map(parsed)
+    ask(|out, error| unsafe { callstack_report(stack, view(&event), out, error) }).map(parsed)
 }
 
 fn tool(stack: *mut Callstack, session: &str, name: &str, arguments: &str) -> Result<Value, Failed> {
+    let call = json!({"name": name, "arguments": arguments}).to_string();
     // SAFETY: the stack is open, every text has its given length.
-    let call = |out, error| unsafe {
-        let (session_at, name_at, arguments_at) = (p(session), p(name), p(arguments));
-        callstack_tool(stack, session_at, session.len(), name_at, name.len(), arguments_at, arguments.len(), out, error)
-    };
-    ask(call).map(parsed)
+    ask(|out, error| unsafe { callstack_tool(stack, view(session), view(&call), out, error) }).map(parsed)
 }
 
 /// The effects of one kind.
@@ -778,14 +839,11 @@ fn of_kind<'a>(effects: &'a Value, kind: &str) -> Vec<&'a Value> {
     effects.as_array().unwrap().iter().filter(|effect| effect["kind"] == kind).collect()
 }
 
-/// The two parts of a session's context; `None` if it has no context.
-fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<[String; 2]>, Failed> {
-    let (mut stable, mut volatile) = (EMPTY, EMPTY);
+/// The texts of a session's context; `None` if it has no context.
+fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<Parts>, Failed> {
     // SAFETY: the stack is open, the text has its given length.
-    unsafe {
-        run(|error| callstack_session_context(stack, p(session), session.len(), &mut stable, &mut volatile, error))?;
-        Ok(take(&mut stable).zip(take(&mut volatile)).map(|(stable, volatile)| [stable, volatile]))
-    }
+    let found = context(|out, error| unsafe { callstack_session_context(stack, view(session), out, error) });
+    Ok(found?.map(|(parts, _)| parts))
 }
 
 #[test]
@@ -794,8 +852,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     let stack = open(folder.path().to_str().unwrap(), "").unwrap();
     let settings = r#"{"calls": {"maxDepth": 2}, "context": {"guidance": "brief"}, "subagents": {"patterns": ["("]}}"#;
     // SAFETY: the stack is open, the text has its given length.
-    let problems =
-        ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).map(parsed);
+    let problems = ask(|out, error| unsafe { callstack_configure(stack, view(settings), out, error) }).map(parsed);
     assert!(problems.unwrap()[0].as_str().unwrap().starts_with("patterns is `(`"));
 
     tell(stack, json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"})).unwrap();
@@ -807,13 +864,13 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     run(|error| unsafe { callstack_deadline(stack, &mut deadline, error) }).unwrap();
     assert!(deadline > 0, "state.json has never been written, and that is due");
 
-    let [stable, volatile] = session_context(stack, "ses_1").unwrap().unwrap();
+    let Parts { xml, stable, changing } = session_context(stack, "ses_1").unwrap().unwrap();
     assert!(stable.starts_with("<stack-context>") && !stable.contains("when-to-create"), "{stable}");
-    assert!(volatile.contains("<title>Shop</title>"), "{volatile}");
+    assert!(changing.contains("<title>Shop</title>") && xml.contains("<title>Shop</title>"), "{changing}\n{xml}");
     assert_eq!(session_context(stack, "ses_9").unwrap(), None);
     for (session, place) in [("ses_1", "f1"), ("ses_9", "")] {
         // SAFETY: the stack is open, the text has its given length.
-        let found = ask(|out, error| unsafe { callstack_place(stack, p(session), session.len(), out, error) });
+        let found = ask(|out, error| unsafe { callstack_place(stack, view(session), out, error) });
         assert_eq!(found.unwrap(), place);
     }
     // SAFETY: the stack is open.
@@ -837,39 +894,42 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     let refused = tool(stack, "ses_1", "stack_frame_push", "{}").unwrap();
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the only arguments are valid outputs.
-    let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
+    let tools = ask(|out, error| unsafe { callstack_tools(ptr::null(), NONE, out, error) }).map(parsed).unwrap();
     assert_eq!(tools.as_array().unwrap().len(), 39);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     // SAFETY: the handle is open, the outputs are valid.
-    let offered = || ask(|out, error| unsafe { callstack_offered_tools(stack, out, error) }).map(parsed).unwrap();
+    let offered = || ask(|out, error| unsafe { callstack_tools(stack, NONE, out, error) }).map(parsed).unwrap();
     let names = |tools: Value| tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
     assert!(
         names(offered()).contains(&json!("stack_frame_push")) && !names(offered()).contains(&json!("stack_config"))
     );
     let settings = r#"{"tools": ["stack_heap_alloc", "stack_tree"], "context": {"tools": "none"}}"#;
     // SAFETY: the text has its given length, the outputs are valid.
-    ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).unwrap();
+    ask(|out, error| unsafe { callstack_configure(stack, view(settings), out, error) }).unwrap();
     assert_eq!(names(offered()), ["stack_tree", "stack_heap_alloc"]);
+    // SAFETY: the stack is open, the text has its given length.
+    let all = ask(|out, error| unsafe { callstack_tools(stack, view(r#"{"all": true}"#), out, error) }).map(parsed);
+    assert_eq!(all.unwrap(), tools);
     assert!(offered()[1]["description"].as_str().unwrap().contains("until it is freed"));
     close(stack);
 }
 
 #[test]
 fn descriptions_of_tools_mention_the_names_of_the_host() {
-    let named = |names: Option<&str>| {
-        let (at, len) = names.map_or((NULL, 0), |names| (p(names), names.len()));
+    let asked = |query: CallstackView| {
         // SAFETY: the text has its given length, the outputs are valid.
-        ask(|out, error| unsafe { callstack_named_tools(at, len, out, error) }).map(parsed)
+        ask(|out, error| unsafe { callstack_tools(ptr::null(), query, out, error) }).map(parsed)
     };
-    // SAFETY: the only arguments are valid outputs.
-    let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(named(None).unwrap(), tools);
-    assert_eq!(named(Some("{}")).unwrap(), tools);
+    let named = |names: &str| asked(view(&format!(r#"{{"names": {names}}}"#)));
+    let tools = asked(NONE).unwrap();
+    assert_eq!(asked(view("{}")).unwrap(), tools);
+    assert_eq!(named("null").unwrap(), tools);
+    assert_eq!(named("{}").unwrap(), tools);
 
     let names = r#"{"push": "zig", "pop": "zag", "activate": "zog", "planChildren": "zug", "invalidate": "zeg",
         "details": "zib", "tree": "zab", "heapRead": "zob", "heapFree": "zub", "updateRegisters": "zeb", "edit": "zob"}"#;
     for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
-        let renamed = named(Some(names)).unwrap();
+        let renamed = named(names).unwrap();
         let renamed = renamed.as_array().unwrap();
         assert_eq!(renamed.len(), 39);
         for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
@@ -883,14 +943,14 @@ fn descriptions_of_tools_mention_the_names_of_the_host() {
     }
 
     for names in ["", "{", "[]", "5", r#""some""#, r#"{"posh": "a"}"#, r#"{"push": 5}"#, r#"{"prefix": null}"#] {
-        let failed = named(Some(names)).unwrap_err();
+        let failed = named(names).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{names}: {}", failed.message);
-        assert!(failed.message.starts_with("names cannot be read:"), "{}", failed.message);
+        assert!(failed.message.starts_with("query cannot be read:"), "{}", failed.message);
     }
     let long = format!(r#"{{"pop": "{}"}}"#, "a".repeat(65));
     let wrong = [(r#"{"push": ""}"#, "tools.push"), (&long, "tools.pop"), (r#"{"prefix": "a\n"}"#, "tools.prefix")];
     for (names, key) in wrong {
-        let failed = named(Some(names)).unwrap_err();
+        let failed = named(names).unwrap_err();
         assert_eq!((failed.code, &failed.details["name"]), (CALLSTACK_ERROR_SETTING, &json!(key)), "{names}");
     }
 }
@@ -902,47 +962,51 @@ fn chunks_registers_and_runs() {
     // SAFETY: the stack is open, every text has its given length.
     unsafe {
         let chunk = r#"{"name": "prices", "content": "a < b"}"#;
-        run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap();
-        let again = run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap_err();
+        run(|error| callstack_allocate_chunk(stack, view("f1"), view(chunk), error)).unwrap();
+        let again = run(|error| callstack_allocate_chunk(stack, view("f1"), view(chunk), error)).unwrap_err();
         assert_eq!((again.code, &again.details["name"]), (CALLSTACK_ERROR_CHUNK_EXISTS, &json!("prices")));
-        run(|error| callstack_write_chunk(stack, p("f1"), 2, p("prices"), 6, p("cents"), 5, error)).unwrap();
-        let chunks = || parsed(ask(|out, error| callstack_chunks(stack, p("f1"), 2, out, error)).unwrap());
+        let content = r#"{"name": "prices", "content": "cents"}"#;
+        run(|error| callstack_write_chunk(stack, view("f1"), view(content), error)).unwrap();
+        let chunks = || parsed(ask(|out, error| callstack_chunks(stack, view("f1"), out, error)).unwrap());
         assert_eq!((&chunks()[0]["handle"], &chunks()[0]["chunk"]["content"]), (&json!("f1"), &json!("cents")));
-        run(|error| callstack_free_chunk(stack, p("f1"), 2, p("prices"), 6, error)).unwrap();
+        run(|error| callstack_free_chunk(stack, view("f1"), view("prices"), error)).unwrap();
         assert_eq!(chunks(), json!([]));
         let registers = r#"{"R3_PHASE": "selling"}"#;
-        run(|error| callstack_update_registers(stack, p("f1"), 2, p(registers), registers.len(), error)).unwrap();
-        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
+        run(|error| callstack_update_registers(stack, view("f1"), view(registers), error)).unwrap();
+        let frame = parsed(ask(|out, error| callstack_frame(stack, view("f1"), out, error)).unwrap());
         assert_eq!(frame["registers"], json!({"R3_PHASE": "selling"}));
 
-        let tools = |of: &str| ask(|out, error| callstack_memory_tools(p(of), of.len(), out, error)).map(parsed);
-        let defaults = parsed(ask(|out, error| callstack_memory_tools(NULL, 0, out, error)).unwrap());
-        assert_eq!((defaults.as_array().unwrap().len(), &defaults), (6, &tools("{}").unwrap()));
+        let tools = |settings: &str| {
+            let query = format!(r#"{{"memory": {settings}}}"#);
+            ask(|out, error| callstack_tools(ptr::null(), view(&query), out, error)).map(parsed)
+        };
+        assert_eq!(tools("{}").unwrap().as_array().unwrap().len(), 6);
         assert_eq!(tools(r#"{"memory": "registers"}"#).unwrap()[6]["name"], "update_registers");
         assert_eq!(tools(r#"{"sharedResults": false}"#).unwrap().as_array().unwrap().len(), 5);
         assert_eq!(tools(r#"{"memory": "disk"}"#).unwrap_err().code, CALLSTACK_ERROR_JSON);
 
         let new = r#"{"task": "Say hello", "sessionID": "run_1"}"#;
-        let handle = ask(|out, error| callstack_start_run(stack, p(new), new.len(), out, error)).unwrap();
+        let handle = ask(|out, error| callstack_start_run(stack, view(new), out, error)).unwrap();
         assert_eq!(handle, "f2");
-        let advance = || ask(|out, error| callstack_advance_run(stack, p("f2"), 2, out, error)).map(parsed).unwrap();
+        let advance = || ask(|out, error| callstack_advance_run(stack, view("f2"), out, error)).map(parsed).unwrap();
         assert_eq!((&advance()["next"], &advance()["step"]), (&json!("ask"), &json!(1)));
-        run(|error| callstack_run_tell(stack, p("f2"), 2, p("Be kind"), 7, error)).unwrap();
+        run(|error| callstack_run_tell(stack, view("f2"), view("Be kind"), error)).unwrap();
         assert!(advance()["messages"].to_string().contains("Be kind"));
         let reply = r#"{"calls": [{"id": "a", "name": "greet", "arguments": "{}"},
             {"id": "b", "name": "pop_frame", "arguments": "{\"result\": \"hello\"}"}]}"#;
-        run(|error| callstack_run_reply(stack, p("f2"), 2, p(reply), reply.len(), error)).unwrap();
+        run(|error| callstack_run_reply(stack, view("f2"), view(reply), error)).unwrap();
         assert_eq!(advance(), json!({"next": "call", "id": "a", "name": "greet", "arguments": "{}"}));
-        let early = run(|error| callstack_run_answer(stack, p("f2"), 2, p("b"), 1, p("x"), 1, 0, error)).unwrap_err();
+        let answered = |answer: &str| run(|error| callstack_run_answer(stack, view("f2"), view(answer), error));
+        let early = answered(r#"{"call": "b", "answer": "x"}"#).unwrap_err();
         assert_eq!(early.code, CALLSTACK_ERROR_OUT_OF_TURN);
-        run(|error| callstack_run_answer(stack, p("f2"), 2, p("a"), 1, p("hi"), 2, 1, error)).unwrap();
+        answered(r#"{"call": "a", "answer": "hi", "isError": true}"#).unwrap();
         assert_eq!(advance(), json!({"next": "over", "status": "completed", "results": "hello"}));
-        let late = run(|error| callstack_run_tell(stack, p("f2"), 2, p("go on"), 5, error)).unwrap_err();
+        let late = run(|error| callstack_run_tell(stack, view("f2"), view("go on"), error)).unwrap_err();
         assert_eq!(late.code, CALLSTACK_ERROR_OUT_OF_TURN, "{late:?}");
-        let status = parsed(ask(|out, error| callstack_run_status(stack, p("f2"), 2, out, error)).unwrap());
+        let status = parsed(ask(|out, error| callstack_run_status(stack, view("f2"), out, error)).unwrap());
         assert_eq!(parsed(ask(|out, error| callstack_runs(stack, out, error)).unwrap()), json!(["f2"]));
         assert_eq!((&status["steps"], &status["settings"]["maxDepth"]), (&json!(1), &json!(5)));
-        let none = ask(|out, error| callstack_run_status(stack, p("f1"), 2, out, error)).unwrap_err();
+        let none = ask(|out, error| callstack_run_status(stack, view("f1"), out, error)).unwrap_err();
         assert_eq!(none.code, CALLSTACK_ERROR_NO_RUN);
     }
     close(stack);
@@ -959,8 +1023,7 @@ fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
     // SAFETY: the stack is open, every text has its given length.
     unsafe {
         let configure = |settings: &str| {
-            let (settings, len) = (p(settings), settings.len());
-            ask(|out, error| callstack_configure(stack, settings, len, out, error)).map(parsed).unwrap()
+            ask(|out, error| callstack_configure(stack, view(settings), out, error)).map(parsed).unwrap()
         };
         for settings in ["{", "[]", "5", r#"{"calls": 5}"#, r#"{"calls": {"maxDepth": -1}}"#, r#"{"call": {}}"#] {
             assert_eq!(configure(settings).as_array().unwrap().len(), 1, "{settings}");
@@ -968,10 +1031,10 @@ fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
         assert!(
             configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("budget.total is `0`")
         );
-        assert_eq!(ask(|out, error| callstack_configure(stack, NULL, 0, out, error)).unwrap(), "[]");
+        assert_eq!(ask(|out, error| callstack_configure(stack, NONE, out, error)).unwrap(), "[]");
     }
     let answer = tool(stack, "", "stack_frame_posh", "").unwrap();
     assert!(answer["isError"] == true && answer["text"].as_str().unwrap().contains("no such tool"));
-    assert_eq!(frames(stack, "{}").unwrap(), json!([]));
+    assert_eq!(handles(stack, "{}").unwrap(), json!([]));
     close(stack);
 }

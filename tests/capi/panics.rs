@@ -1,39 +1,34 @@
 //! Tests of panics in commands and queries of the C interface. A store and a clock made for these tests provoke the panics.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use callstack_core::capi::code::*;
 use callstack_core::capi::command::callstack_push;
-use callstack_core::capi::context::callstack_context;
 use callstack_core::capi::error::*;
 use callstack_core::capi::query::callstack_state;
 use callstack_core::capi::stack::{Callstack, callstack_close, open_with};
-use callstack_core::capi::text::{CallstackText, callstack_text_free};
 use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
 use support::wrapped::{PanicInAppend, Wrapped};
+
+use super::{EMPTY, NONE, view, xml};
 
 /// A stack for C functions.
 fn opened(stack: Stack) -> *mut Callstack {
     let mut opened = ptr::null_mut();
     // SAFETY: the text has its length, and the output can be written to.
-    let code = unsafe { open_with(bytes("any"), (ptr::null(), 0), &mut opened, ptr::null_mut(), |_, _| Ok(stack)) };
+    let code = unsafe { open_with(view("any"), NONE, &mut opened, ptr::null_mut(), |_, _| Ok(stack)) };
     assert_eq!(code, CALLSTACK_OK);
     opened
-}
-
-fn bytes(text: &str) -> (*const c_char, usize) {
-    (text.as_ptr().cast(), text.len())
 }
 
 unsafe fn push(stack: *mut Callstack, frame: &str) -> (CallstackCode, String) {
     // SAFETY: the stack is open, and the error is read before it is freed.
     unsafe {
         let mut error = ptr::null_mut();
-        let (frame, frame_len) = bytes(frame);
-        let code = callstack_push(stack, frame, frame_len, ptr::null_mut(), &mut error);
+        let code = callstack_push(stack, view(frame), ptr::null_mut(), &mut error);
         assert_eq!(callstack_error_code(error), code);
         let message = CStr::from_ptr(callstack_error_message(error)).to_str().unwrap().to_owned();
         callstack_error_free(&mut error);
@@ -61,7 +56,7 @@ fn a_panic_in_a_command_breaks_the_stack_and_nothing_else() {
         let (code, message) = push(broken, r#"{"title": "Three", "sessionID": "three"}"#);
         assert_eq!(code, CALLSTACK_ERROR_BROKEN);
         assert!(message.contains("close it and open it again"), "{message}");
-        let mut state = super::EMPTY;
+        let mut state = EMPTY;
         assert_eq!(callstack_state(broken, &mut state, ptr::null_mut()), CALLSTACK_ERROR_BROKEN);
         assert!(state.data.is_null());
 
@@ -92,20 +87,10 @@ fn a_panic_in_a_query_is_an_error_and_the_next_one_works() {
     // SAFETY: the stack is closed once, at the end; texts are freed.
     unsafe {
         assert_eq!(push(stack, r#"{"title": "One", "sessionID": "one"}"#).0, CALLSTACK_OK);
-        let context = |out: *mut CallstackText| {
-            let (frame, frame_len) = bytes("one");
-            let none = ptr::null_mut();
-            callstack_context(stack, frame, frame_len, ptr::null(), 0, out, none, none, none, ptr::null_mut())
-        };
-        let mut xml = super::EMPTY;
         left.store(0, Ordering::Relaxed);
-        assert_eq!(context(&mut xml), CALLSTACK_ERROR_PANIC);
-        assert!(xml.data.is_null());
+        assert_eq!(xml(stack, "one", NONE).unwrap_err().code, CALLSTACK_ERROR_PANIC);
         left.store(u32::MAX, Ordering::Relaxed);
-        assert_eq!(context(&mut xml), CALLSTACK_OK);
-        assert!(CStr::from_ptr(xml.data).to_str().unwrap().contains("<title>One</title>"));
-        callstack_text_free(&mut xml);
-        callstack_text_free(&mut xml);
+        assert!(xml(stack, "one", NONE).unwrap().contains("<title>One</title>"));
         assert_eq!(callstack_close(&mut stack, ptr::null_mut()), CALLSTACK_OK);
     }
 }
