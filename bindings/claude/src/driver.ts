@@ -1,10 +1,13 @@
 // The interface between the orchestrator and the program that runs its sessions: the Claude Agent SDK, or a
 // server of OpenCode.
 
-import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
+import type { Context, HostAnswer, HostEvent, LogLevel, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
 /** The request to a model that an event reports. */
 export const requestOf = (event: HostEvent) => ("request" in event ? event.request : undefined)
+
+/** The parts of the context of a session's frame. */
+export type SessionContext = Pick<Context, "stable" | "volatile">
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {

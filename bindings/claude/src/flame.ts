@@ -7,6 +7,7 @@ import { resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Budget, Frame, FrameRef, FrameUsage, Handle, HostSettings, PopStatus } from "callstack-core"
 import { Stack } from "callstack-core"
+import { ancestorsOf } from "./ancestors.js"
 import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
@@ -236,7 +237,7 @@ export class Flame {
       const elsewhere = own.filter((frame) => isCalled(frame) && !this.#runsHere(frame))
       const pending = [...this.#resumable(own.map(({ handle }) => handle)), ...elsewhere.map(({ handle }) => handle)]
       const waiting = this.#questions(own).map(({ frame }) => frame)
-      const roots = new Set([...pending, ...waiting].map((handle) => this.stack.ancestors(handle).at(-1) ?? handle))
+      const roots = new Set([...pending, ...waiting].map((handle) => ancestorsOf(this.stack, handle).at(-1) ?? handle))
       for (const root of roots) this.stack.setLimits(root, engineLimits(given(limits)))
       await this.#goOn(pending, isStopped)
       return Promise.all([...roots].map((root) => this.#settle(root, isStopped)))
@@ -251,7 +252,7 @@ export class Flame {
    * @throws CallstackError `transition` if the frame is not open.
    */
   async pop(frame: FrameRef, status: PopStatus, results: string): Promise<void> {
-    this.stack.pop(frame, status, results)
+    this.stack.pop(frame, { status, results })
     await this.#changed()
   }
 
@@ -382,7 +383,7 @@ export class Flame {
    * name of the orchestrator's own session.
    */
   async #begin(handle: Handle, answer?: string): Promise<void> {
-    const [above] = this.stack.ancestors(handle)
+    const [above] = ancestorsOf(this.stack, handle)
     const parent = above === undefined ? undefined : this.stack.frame(above)
     const hasSession = parent !== undefined && isOpen(parent) && this.#driver.isOwn(parent.sessionID)
     await this.#orchestrator.begin(handle, hasSession ? parent.sessionID : this.#ownSession, answer)
@@ -427,7 +428,8 @@ export class Flame {
    */
   #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
     const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
-    const isStopped = (handle: Handle) => [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above))
+    const isStopped = (handle: Handle) =>
+      [handle, ...ancestorsOf(this.stack, handle)].some((above) => stopped.has(above))
     const { missed } = this.stack.resumption(blocked.map(({ handle }) => handle))
     const isNew = missed.filter(({ frame, child }) => !(seen.has(child) || isStopped(frame)))
     for (const { child } of isNew) seen.add(child)
@@ -466,7 +468,7 @@ export class Flame {
   }
 
   #upTo(handle: Handle, top: Handle): Handle[] {
-    const ancestors = this.stack.ancestors(handle)
+    const ancestors = ancestorsOf(this.stack, handle)
     return ancestors.slice(0, ancestors.indexOf(top) + 1)
   }
 
@@ -522,7 +524,7 @@ export class Flame {
    * to begin the tree.
    */
   #callers({ handle }: Frame): string[] {
-    const line = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above))
+    const line = [handle, ...ancestorsOf(this.stack, handle)].map((above) => this.stack.frame(above))
     return line.filter(isCalled).map(({ holder }) => holder?.caller ?? "")
   }
 
@@ -557,7 +559,7 @@ export class Flame {
   #ownFrames(): Frame[] {
     const open = [...this.stack.frames({ status: "in_progress" }), ...this.stack.frames({ status: "blocked" })]
     const own = open.filter(({ sessionID }) => this.#driver.isOwn(sessionID))
-    const depth = ({ handle }: Frame) => this.stack.ancestors(handle).length
+    const depth = ({ handle }: Frame) => ancestorsOf(this.stack, handle).length
     return own.sort((a, b) => depth(a) - depth(b))
   }
 }

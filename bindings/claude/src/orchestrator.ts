@@ -9,15 +9,16 @@ import {
   type HostAnswer,
   type HostEvent,
   type LogLevel,
-  type SessionContext,
   type SessionMessage,
   type Stack,
   type StackEvent,
   type TakePrompt,
   type Tool,
 } from "callstack-core"
+import { ancestorsOf } from "./ancestors.js"
 import {
   requestOf,
+  type SessionContext,
   type SessionDriver,
   SessionError,
   type SessionLimits,
@@ -235,7 +236,7 @@ export class Orchestrator implements HostActions, SessionOwner {
   // What a driver asks of its owner.
 
   get tools(): readonly Tool[] {
-    this.#tools ??= this.#stack.offeredTools()
+    this.#tools ??= this.#stack.tools()
     return this.#tools
   }
 
@@ -270,7 +271,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     if (frame === undefined) return
     this.events.emit({ ...news, frame })
     if (news.kind !== "cost") return
-    this.#stack.recordCost(frame, news.session, microUsd(news.costUsd))
+    this.#stack.recordCost(frame, { conversation: news.session, costMicroUsd: microUsd(news.costUsd) })
     this.#checkBudget(frame)
   }
 
@@ -324,13 +325,13 @@ export class Orchestrator implements HostActions, SessionOwner {
   /** @throws SessionError if a session may not spend any more, so that no further request is made. */
   #checkSpendable(sessionID: string): void {
     const handle = this.#handleOf(sessionID)
-    const overspent = handle === undefined ? null : this.#stack.overspent(handle)
-    if (overspent !== null) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+    const overspent = handle === undefined ? undefined : this.#stack.overspent(handle)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
   }
 
   #checkBudget(handle: Handle): void {
     const overspent = this.#stack.overspent(handle)
-    if (overspent === null) return
+    if (overspent === undefined) return
     const { frame, reason } = overspent
     if (this.#stack.stop(frame, reason).length === 0) return
     this.events.emit({ kind: "overspent", frame, reason })
@@ -343,7 +344,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     const { handle, title, sessionID } = frame
     if (event.kind === "held") {
       if (event.holder.kind !== "host" || event.holder.since !== event.time) return
-      const parent = this.#stack.ancestors(handle)[0]
+      const parent = ancestorsOf(this.#stack, handle)[0]
       const again = frame.usage !== undefined || frame.questions !== undefined
       this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })
     } else if (event.kind === "invalidated") {

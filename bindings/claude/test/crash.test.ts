@@ -279,7 +279,7 @@ function treeOf({ folder }: World): string[] {
   try {
     const linesOf = (frame: Frame, indent: string): string[] => [
       `${indent}${frame.title}: ${frame.status}`,
-      ...stack.children(frame.handle).flatMap((child) => linesOf(stack.frame(child), `${indent}  `)),
+      ...stack.frames({ relation: "children", frame: frame.handle }).flatMap((child) => linesOf(child, `${indent}  `)),
     ]
     return stack.frames({ relation: "roots" }).flatMap((root) => linesOf(root, ""))
   } finally {

@@ -232,7 +232,7 @@ test("Tab completes commands, frames that they can be about, and statuses", () =
   const root = stack.push({ title: "Shop" })
   stack.plan({ title: "Cart", parent: root })
   const done = stack.push({ title: "Schema", parent: root })
-  stack.pop(done, "completed", "Done")
+  stack.pop(done, { status: "completed", results: "Done" })
   const texts = (text: string) => complete(stack, text).candidates.map((candidate) => candidate.text)
   assert.deepEqual(texts("st"), ["stop", "status"])
   assert.deepEqual(texts("/st"), ["/stop", "/status"])

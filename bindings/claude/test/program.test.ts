@@ -159,7 +159,7 @@ test("a stack is planned, shown and steered while nothing runs", () =>
     assert.equal(stack.frame("f1").successCriteria, "It sells")
     stack.activate("f1")
     stack.push({ title: "Taxes", parent: "f1" })
-    stack.block("f2", "Which rate?\nThe user knows")
+    stack.block("f2", { question: "Which rate?\nThe user knows" })
     stack.recordUsage("f1", { model: "m", uncachedInput: 1200, output: 34 })
     stack.close()
 
@@ -210,7 +210,7 @@ test("a frame is planned below another one, and ended, while nothing runs", () =
     const [f1, f2, f3] = ["f1", "f2", "f3"].map((frame) => stack.frame(frame))
     assert.deepEqual([f1?.status, f1?.results], ["completed", "It sells"])
     assert.deepEqual([f2?.status, f2?.results, f2?.successCriteria], ["failed", "No prices", "It adds up"])
-    assert.deepEqual(stack.ancestors(f3?.handle ?? ""), ["f2", "f1"])
+    assert.deepEqual(stack.handles({ relation: "ancestors", frame: f3?.handle ?? "" }), ["f2", "f1"])
     stack.close()
     assert.equal((await flame(place, ["pop", "f1", "--results", "Again"])).code, 4)
     assert.equal((await flame(place, ["plan", "More", "--parent", "f9"])).code, 4)

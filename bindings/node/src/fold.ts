@@ -1,8 +1,8 @@
 // Folding: takes the stretches of finished frames out of a request to a model. It needs no stack.
 
+import type { FoldReport, FoldSettings, Wire } from "./generated/types.js"
 import { readJson, writeJson } from "./json.js"
 import { Native } from "./native.js"
-import type { FoldReport, FoldSettings, Wire } from "./generated/types.js"
 
 /**
  * Folds a request to a model: takes the stretches of finished frames out of it. In a host whose agent works on all its frames in

@@ -1,9 +1,9 @@
 // A host of the engine: reports events, carries out the effects that they cause, lets tool calls wait for their answers,
 // and polls the engine when something is due. What a host has to do itself is in `HostActions`.
 
-import type { Stack } from "./stack.js"
 import type { Context } from "./context.js"
 import type { Effect, Handle, HostEvent, HostSettings, SessionMessage } from "./generated/types.js"
+import type { Stack } from "./stack.js"
 
 /** The level of a line in a host's log. */
 export type LogLevel = "debug" | "info" | "warn" | "error"

@@ -19,6 +19,9 @@ import type {
 import { readJson, writeJson } from "./json.js"
 import { Native } from "./native.js"
 
+/** A record that has a value for every key. */
+type Complete<T> = { [Key in keyof T]-?: Exclude<T[Key], undefined> }
+
 /**
  * A call stack: a tree of frames, and a context for each frame.
  *
@@ -94,7 +97,7 @@ export class Stack extends StackMethods {
    * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens) override them.
    * A variable that is not a whole number of at least 1 leaves the default, and emits a warning of the process.
    */
-  static settings(): Required<Settings> & { budget: Required<Omit<Budget, "bytes">> } {
+  static settings(): Complete<Settings> & { budget: Complete<Omit<Budget, "bytes">> } {
     const [settings, problems] = Native.get().twoTexts("settings")
     for (const problem of readJson<string[]>(problems)) process.emitWarning(problem, "CallstackWarning")
     return readJson(settings)

@@ -1,7 +1,7 @@
 // The table of `/stack-usage`. The engine sums; this only writes the sums down.
 
-import type { Stack } from "./stack.js"
 import type { FrameRef, ModelUsage } from "./generated/types.js"
+import type { Stack } from "./stack.js"
 
 /** The columns of numbers. */
 const COLUMNS = [

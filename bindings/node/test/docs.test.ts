@@ -1,8 +1,9 @@
-// Runs every JavaScript example of the READMEs, and the worker of `examples`.
+// Runs every JavaScript example of the READMEs, and the programs in TypeScript of `examples`.
 
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { Stack } from "callstack-core"
@@ -11,11 +12,17 @@ import { folder, root } from "./common.js"
 /** A folder inside the package, so that the examples can import the package by its name. */
 const place = new URL("bindings/node/build/docs/", root)
 
-for (const readme of ["README.md", "bindings/node/README.md"]) {
+/** The JavaScript examples of a README. */
+function examplesOf(readme: string): string[] {
   const text = readFileSync(new URL(readme, root), "utf8")
-  const examples = [...text.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code)
+  return [...text.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code)
+}
 
-  test(`${readme} has examples`, () => assert.ok(examples.length > 0))
+// The README of the project shows the package only by a link to the README of the package.
+test("the README of the package has examples", () => assert.ok(examplesOf("bindings/node/README.md").length > 3))
+
+for (const readme of ["README.md", "bindings/node/README.md"]) {
+  const examples = examplesOf(readme)
 
   examples.forEach((code, index) => {
     test(`${readme}, example ${index + 1}`, () => {
@@ -30,42 +37,97 @@ for (const readme of ["README.md", "bindings/node/README.md"]) {
   })
 }
 
-test("the worker in TypeScript does a plan", () => {
-  const sources = new URL("worker/", place)
+/** The programs in TypeScript of the folder `examples`. */
+const EXAMPLES = ["agent", "fold", "host", "worker"]
+let compiled: string | undefined
+
+/** Compiles the programs once. Returns the folder of the compiled programs. */
+function compiledExamples(): string {
+  if (compiled !== undefined) return compiled
+  const sources = new URL("examples/", place)
   mkdirSync(sources, { recursive: true })
-  copyFileSync(new URL("examples/worker.ts", root), new URL("worker.ts", sources))
-  const options = [
-    "--ignoreConfig",
-    "--strict",
-    "--skipLibCheck",
-    "--target",
-    "es2022",
-    "--lib",
-    "es2023,esnext.disposable",
-  ]
   const path = fileURLToPath(sources)
-  const places = [
-    "--module",
-    "nodenext",
-    "--types",
-    "node",
-    "--rootDir",
-    path,
-    "--outDir",
-    `${path}/out`,
-    `${path}/worker.ts`,
-  ]
+  const files = EXAMPLES.map((name) => `${path}${name}.ts`)
+  for (const name of EXAMPLES)
+    copyFileSync(new URL(`examples/${name}/${name}.ts`, root), new URL(`${name}.ts`, sources))
+  const options = {
+    target: "es2022",
+    lib: "es2023,esnext.disposable",
+    module: "nodenext",
+    types: "node",
+    rootDir: path,
+    outDir: `${path}out`,
+  }
+  const flags = ["--ignoreConfig", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck"]
+  const values = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
   const compiler = fileURLToPath(new URL("bindings/node_modules/typescript/bin/tsc", root))
-  const compiled = spawnSync(process.execPath, [compiler, ...options, ...places], { encoding: "utf8" })
-  assert.equal(compiled.status, 0, compiled.stdout)
+  const done = spawnSync(process.execPath, [compiler, ...flags, ...values, ...files], { encoding: "utf8" })
+  assert.equal(done.status, 0, done.stdout)
+  compiled = options.outDir
+  return compiled
+}
+
+/** Runs one of the programs, and checks that it succeeds. Returns what it has printed. */
+function example(name: string, args: readonly string[] = [], input = ""): { stdout: string; stderr: string } {
+  const words = [join(compiledExamples(), `${name}.js`), ...args]
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd: folder(), input, encoding: "utf8" })
+  assert.equal(status, 0, stderr)
+  return { stdout, stderr }
+}
+
+test("every example in TypeScript is tested", () => {
+  const folders = readdirSync(new URL("examples/", root), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  )
+  const files = folders.flatMap(({ name }) =>
+    readdirSync(new URL(`examples/${name}/`, root)).filter((file) => file.endsWith(".ts")),
+  )
+  assert.deepEqual(
+    files.sort(),
+    EXAMPLES.map((name) => `${name}.ts`),
+  )
+})
+
+test("the worker in TypeScript does a plan", () => {
   const at = folder()
   using stack = Stack.open(at)
   const plan = stack.plan({ title: "Shop", parent: null, successCriteria: "It sells" })
   const [cart] = stack.planChildren(plan, [{ title: "Cart" }, { title: "Mail", dependsOn: ["Cart"] }])
-  const command = ["sh", "-c", "grep -c 'Shop'; echo it is there"]
-  const worked = spawnSync(process.execPath, [`${path}/out/worker.js`, at, ...command], { encoding: "utf8" })
-  assert.equal(worked.status, 0, worked.stderr)
+  example("worker", [at, "sh", "-c", "grep -c 'Shop'; echo it is there"])
   stack.refresh()
   assert.deepEqual(stack.workLeft(), { free: 0, held: 0, later: 0, waiting: 0, begun: 0, blocked: 0, assigned: 0 })
   assert.match(stack.frame(cart ?? "").results ?? "", /^[1-9]\d*\nit is there$/)
+})
+
+test("the host in TypeScript goes through a frame", () => {
+  const { stdout } = example("host")
+  const bytes = [...stdout.matchAll(/^request \d: (\d+) bytes of messages$/gm)].map(([, count]) => Number(count))
+  assert.equal(bytes.length, 3)
+  assert.match(stdout, /\[x\] f2 Count the orders/)
+})
+
+test("the agent in TypeScript manages its memory until it is done", () => {
+  const { stdout } = example("agent")
+  assert.match(stdout, /^step 2 in f2: 1 messages/m)
+  assert.match(stdout, /^completed: The sum is 42\.$/m)
+})
+
+test("the program in TypeScript folds a request", () => {
+  const call = (id: string, name: string, args: object) => ({
+    role: "assistant",
+    tool_calls: [{ id, type: "function", function: { name: `callstack-${name}`, arguments: JSON.stringify(args) } }],
+  })
+  const outcome = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content })
+  const messages = [
+    { role: "user", content: "Build the shop." },
+    call("1", "push", { title: "Cart" }),
+    outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
+    { role: "assistant", content: "What is there?" },
+    call("2", "pop", { status: "completed", results: "Totals are in cents" }),
+    outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
+  ]
+  const { stdout, stderr } = example("fold", ["chat"], JSON.stringify({ messages }))
+  assert.match(stdout, /Results: Totals are in cents/)
+  assert.doesNotMatch(stdout, /What is there\?/)
+  assert.match(stderr, /^f1 \(completed\): 3 items, \d+ bytes, \d+ tokens are gone$/m)
 })

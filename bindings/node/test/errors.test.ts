@@ -31,13 +31,15 @@ test("arguments that the types forbid are errors", () => {
   // Stands for a caller in JavaScript, whose arguments the compiler does not check.
   const loose = stack as unknown as Record<keyof Stack, (...values: unknown[]) => unknown>
   assert.match(
-    fails(() => loose.setStatus("f1", "done"), "setting").message,
-    /`done`, but must be one of planned, in_progress/,
+    fails(() => loose.handles({ status: "done" }), "json").message,
+    /`status`: unknown variant `done`, expected one of `planned`, `in_progress`/,
   )
   assert.match(
-    fails(() => loose.pop("f1", "planned", ""), "setting").message,
-    /^status is `planned \(0\)`, but must be completed \(2\)/,
+    fails(() => loose.pop("f1", { status: "planned", results: "" }), "json").message,
+    /^pop cannot be read: `status`: unknown variant `planned`, expected one of `completed`/,
   )
+  assert.match(fails(() => loose.pop("f1", "completed", "Done"), "json").message, /"completed", expected an object/)
+  fails(() => loose.pop("f1"), "json")
   assert.match(fails(() => loose.push({ titel: "Build" }), "json").message, /unknown field `titel`/)
   assert.match(fails(() => loose.push({ title: 5 }), "json").message, /expected a string/)
   fails(() => loose.push(), "json")
@@ -45,7 +47,7 @@ test("arguments that the types forbid are errors", () => {
   fails(() => loose.frame(), "unknown_frame")
   assert.throws(() => loose.frame(5), TypeError)
   assert.throws(() => loose.addDecision("f1", { text: "so" }), /add_decision: expected a string, got object/)
-  assert.throws(() => loose.import(Buffer.from("{}")), TypeError)
+  assert.throws(() => loose.importPlan(Buffer.from("{}")), TypeError)
   assert.equal(stack.handles().length, 1)
 })
 

@@ -12,6 +12,7 @@ import {
   type SessionMessage,
   Stack,
   type ToolNames,
+  type ToolQuery,
 } from "callstack-core"
 import { fails, folder } from "./common.js"
 
@@ -28,7 +29,7 @@ function shop(stack = Stack.open(folder())): Stack {
 test("a push runs in its own session, and its results answer it", () => {
   const stack = shop()
   const task = { title: "Cart 🛒", successCriteria: "Totals", successCriteriaCompacted: "totals" }
-  const { text, call, isError, effects } = stack.tool("ses_1", "stack_frame_push", task)
+  const { text, call, isError, effects } = stack.tool("ses_1", { name: "stack_frame_push", arguments: task })
   assert.deepEqual([text, isError], [undefined, false])
   assert.ok(call !== undefined)
   assert.deepEqual(pick(effects, "createSession"), [
@@ -36,10 +37,11 @@ test("a push runs in its own session, and its results answer it", () => {
   ])
   const [prompt] = pick(stack.report({ kind: "callStarted", call, sessionID: "ses_2" }), "prompt")
   assert.match(prompt?.text ?? "", /frame f2: Cart 🛒/)
-  const tooDeep = stack.tool("ses_2", "stack_frame_push", task)
+  const tooDeep = stack.tool("ses_2", { name: "stack_frame_push", arguments: task })
   assert.ok(tooDeep.isError)
   assert.match(tooDeep.text ?? "", /the maximum depth is 1/)
-  stack.tool("ses_2", "stack_frame_pop", { status: "completed", results: "It adds up", resultsCompacted: "adds up" })
+  const pop = { status: "completed", results: "It adds up", resultsCompacted: "adds up" }
+  stack.tool("ses_2", { name: "stack_frame_pop", arguments: pop })
   const [answer] = pick(stack.report({ kind: "callEnded", call }), "answer")
   assert.equal(answer?.call, call)
   assert.match(answer?.text ?? "", /^f2 \(Cart 🛒\) is completed\.\nResults: It adds up\n/)
@@ -62,7 +64,7 @@ test("a conversation goes through frames, and back to where a person sets it", (
   assert.deepEqual(stack.configure({ calls: { in: "conversation" } }), [])
   assert.deepEqual([stack.place("ses_1"), stack.place("nobody")], ["f1", undefined])
   const task = { title: "Cart", successCriteria: "Totals", successCriteriaCompacted: "totals" }
-  const { text = "" } = stack.tool("ses_1", "stack_frame_push", task)
+  const { text = "" } = stack.tool("ses_1", { name: "stack_frame_push", arguments: task })
   assert.match(text, /\nYou are in f2 \(Cart\)\.$/)
   stack.report({ kind: "sessionSetBack", sessionID: "ses_1", answers: [text] })
   assert.equal(stack.place("ses_1"), "f2")
@@ -89,7 +91,7 @@ test("there are 39 tools, with schemas", () => {
   const tools = Stack.tools()
   assert.equal(tools.length, 39)
   for (const { name, parameters, description } of tools) {
-    assert.equal(parameters.type, "object", name)
+    assert.equal(parameters["type"], "object", name)
     assert.ok(description.length > 20, name)
   }
 })
@@ -97,11 +99,11 @@ test("there are 39 tools, with schemas", () => {
 test("a host offers the standard tools, all, or those of a list", () => {
   const stack = shop()
   const all = Stack.tools().map(({ name }) => name)
-  const offered = () => stack.offeredTools().map(({ name }) => name)
+  const offered = () => stack.tools().map(({ name }) => name)
   assert.ok(offered().includes("stack_frame_push") && offered().length < 16)
   assert.deepEqual(stack.configure({ tools: ["stack_heap_alloc", "stack_tree"] }), [])
   assert.deepEqual(offered(), ["stack_tree", "stack_heap_alloc"])
-  assert.match(stack.offeredTools()[1]?.description ?? "", /until it is freed/)
+  assert.match(stack.tools()[1]?.description ?? "", /until it is freed/)
   assert.deepEqual(stack.configure({ tools: "all" }), [])
   assert.deepEqual(offered(), all)
   const [problem] = stack.configure({ tools: ["stack_frame_posh"] })
@@ -112,12 +114,14 @@ test("a host offers the standard tools, all, or those of a list", () => {
 test("descriptions of tools mention the names of the host", () => {
   const tools = Stack.tools()
   assert.deepEqual(Stack.tools({}), tools)
-  const allocate = (names: ToolNames) => Stack.tools(names).find(({ name }) => name === "stack_heap_alloc")?.description
+  assert.deepEqual(Stack.tools({ names: {} }), tools)
+  const allocate = (names: ToolNames) =>
+    Stack.tools({ names }).find(({ name }) => name === "stack_heap_alloc")?.description
   assert.match(allocate({ prefix: "mcp__callstack__" }) ?? "", /until mcp__callstack__stack_heap_free\./)
   assert.match(allocate({ heapFree: "forget" }) ?? "", /until forget\./)
   assert.match(allocate({ heapFree: null }) ?? "", /until it is freed\./)
 
-  const unnamed = Stack.tools("none")
+  const unnamed = Stack.tools({ names: "none" })
   assert.deepEqual(
     unnamed.map(({ name }) => name),
     tools.map(({ name }) => name),
@@ -125,9 +129,9 @@ test("descriptions of tools mention the names of the host", () => {
   for (const { description, parameters } of unnamed) {
     assert.doesNotMatch(description + JSON.stringify(parameters), /stack_/)
   }
-  fails(() => Stack.tools({ posh: "a" } as unknown as ToolNames), "json")
-  fails(() => Stack.tools(null as unknown as ToolNames), "json")
-  const error = fails(() => Stack.tools({ push: "" }), "setting")
+  fails(() => Stack.tools({ names: { posh: "a" } as unknown as ToolNames }), "json")
+  fails(() => Stack.tools(null as unknown as ToolQuery), "json")
+  const error = fails(() => Stack.tools({ names: { push: "" } }), "setting")
   assert.equal(error.details.name, "tools.push")
 })
 
@@ -135,11 +139,12 @@ test("invalid events and settings are rejected", () => {
   const stack = shop()
   fails(() => stack.report({ kind: "sessionExploded" } as unknown as HostEvent), "json")
   assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)
-  assert.match(stack.tool("ses_1", "stack_frame_posh").text ?? "", /there is no such tool/)
+  assert.match(stack.tool("ses_1", { name: "stack_frame_posh" }).text ?? "", /there is no such tool/)
   // Model APIs deliver the arguments as a JSON text.
-  assert.equal(stack.tool("ses_1", "stack_frame_push", '{"title": "Mail", "successCriteria": "Sent"}').isError, false)
+  const push = (args: string) => stack.tool("ses_1", { name: "stack_frame_push", arguments: args })
+  assert.equal(push('{"title": "Mail", "successCriteria": "Sent"}').isError, false)
   for (const broken of ["{", '{"title": 5}', "[]", ""]) {
-    const { isError, text = "" } = stack.tool("ses_1", "stack_frame_push", broken)
+    const { isError, text = "" } = push(broken)
     assert.ok(isError && !/struct|FlatNewFrame|String/.test(text), text)
   }
   stack.close()

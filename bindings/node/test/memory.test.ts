@@ -22,13 +22,13 @@ test("a frame and the frames below it see its chunks verbatim", () => {
   const context = stack.context(cart)
   assert.ok(context.stable.includes('>if (a &lt; b &amp;&amp; "c") 🛒\n</chunk>'))
   assert.deepEqual(
-    context.report.chunks?.map(({ name, shown }) => [name, shown]),
+    stack.contextReport(cart).chunks?.map(({ name, shown }) => [name, shown]),
     [
       ["prices", "whole"],
       ["notes", "whole"],
     ],
   )
-  stack.writeChunk(cart, "prices", "in cents")
+  stack.writeChunk(cart, { name: "prices", content: "in cents" })
   stack.freeChunk(cart, "notes")
   assert.deepEqual(
     stack.frame(shop).heap?.map((chunk) => chunk.content),
@@ -55,9 +55,9 @@ test("a run is driven step by step, and continues after a restart", () => {
   const path = folder()
   let stack = Stack.open(path)
   const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })
-  const names = Stack.memoryTools({ memory: "registers", sharedResults: false }).map(({ name }) => name)
+  const names = Stack.tools({ memory: { memory: "registers", sharedResults: false } }).map(({ name }) => name)
   assert.deepEqual(names, ["push_frame", "pop_frame", "heap_alloc", "heap_write", "heap_free", "update_registers"])
-  assert.equal(Stack.memoryTools().length, 6)
+  assert.equal(Stack.tools({ memory: {} }).length, 6)
 
   const ask = (next: Next) => (next.next === "ask" ? next : assert.fail(`${next.next} instead of a question`))
   const call = (id: string, name: string, more: object) => ({ id, name, arguments: JSON.stringify(more) })
@@ -89,7 +89,7 @@ test("a run is driven step by step, and continues after a restart", () => {
     arguments: '{"path":"calc.py"}',
   })
   fails(() => stack.runReply(run, { text: "too early" }), "out_of_turn")
-  stack.runAnswer(run, "c", "Written")
+  stack.runAnswer(run, { call: "c", answer: "Written" })
   const third = ask(stack.advanceRun(run))
   assert.deepEqual([third.frame, third.depth], [run, 0])
   assert.match(third.messages.at(-1)?.text ?? "", /^Sub-task completed: Write calc\.py\nResult: calc\.py is there/)

@@ -24,7 +24,7 @@ for (const [kind, text] of Object.entries(texts)) {
       stack.addDecision("ses_1", text)
       stack.addArtifact("ses_1", text)
       stack.ensure("ses_2", { title: text })
-      stack.pop("ses_1", "completed", text, text)
+      stack.pop("ses_1", { status: "completed", results: text, resultsCompacted: text })
     }
     using stack = Stack.open(path)
     const frame = stack.frame("f1")
@@ -47,7 +47,7 @@ test("lone surrogates become U+FFFD in every position", () => {
   stack.push({ title: "Root", sessionID: "ses_1" })
   stack.addDecision("ses_1", text)
   stack.addArtifact("ses_1", `${text}\ud83d\ude00`)
-  stack.pop("ses_1", "completed", text)
+  stack.pop("ses_1", { status: "completed", results: text })
   const frame = stack.frame("ses_1")
   assert.deepEqual([frame.decisions, frame.artifacts], [[expected], [`${expected.slice(0, -1)}\ufffd\ud83d\ude00`]])
   assert.equal(frame.results, expected)

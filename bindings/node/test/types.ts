@@ -2,50 +2,63 @@
 // Nothing in here runs.
 
 import { CallstackError, Stack, unknownKey } from "callstack-core"
-import type { Address, Native } from "#internal/native.js"
+import type { Address, ContextParts, Native } from "#internal/native.js"
 
 export function calls(native: Native, stack: Address): void {
   native.run("flush", stack)
-  native.run("summarize", stack, "f1", "results", undefined)
-  native.run("run_answer", stack, "f1", "call_1", "answer", 0)
-  const texts: [string, string, string, string] = native.fourTexts("context", stack, "f1", undefined)
-  const parts: [string, string] | undefined = native.maybeTwoTexts("session_context", stack, "ses_1")
+  native.run("clear_cache", stack, undefined)
+  native.run("run_answer", stack, "f1", '{"call": "call_1", "answer": "answer"}')
+  const texts: [string, string] = native.twoTexts("settings")
+  const parts: ContextParts | undefined = native.context("session_context", stack, "ses_1")
   const values: [string, bigint] = [native.text("tools", undefined), native.value("open", undefined, ".", undefined)]
 
-  // @ts-expect-error: an argument is missing
-  native.run("add_decision", stack, "f1")
-  // @ts-expect-error: an argument is superfluous
-  native.run("activate", stack, "f1", "f2")
   // @ts-expect-error: the first two arguments are texts
   native.run("add_decision", stack, 1, "decision")
-  // @ts-expect-error: the status is a number
-  native.text("pop", stack, "f1", "completed", "results", undefined)
-  // @ts-expect-error: the frame must not be NULL
-  native.run("activate", stack, undefined)
+  // @ts-expect-error: a record is passed as JSON
+  native.text("pop", stack, "f1", { status: "completed" })
   // @ts-expect-error: a function that does not exist
   native.run("acivate", stack, "f1")
-  // @ts-expect-error: a function that takes a stack
-  native.run("flush", undefined)
+  // @ts-expect-error: a context is made of a stack
+  native.context("context", undefined, "f1", undefined)
   // @ts-expect-error: a function that takes no stack
-  native.text("settings", stack)
-  // @ts-expect-error: a function without outputs has no text
-  native.text("activate", stack, "f1")
-  // @ts-expect-error: a function that answers a value has no text
-  native.text("refresh", stack)
-  // @ts-expect-error: a function that answers a text has no value
-  native.value("info", stack)
-  // @ts-expect-error: a function that answers a text answers something
-  native.run("info", stack)
-  // @ts-expect-error: a function that answers two texts
-  native.fourTexts("session_context", stack, "ses_1")
+  native.twoTexts("settings", stack)
   console.log(texts, parts, values)
+}
+
+export function methods(stack: Stack): void {
+  stack.summarize("f1", { results: "results", resultsCompacted: undefined })
+  const stopped: string[] = stack.stop(undefined, "reason")
+
+  // @ts-expect-error: an argument is missing
+  stack.addDecision("f1")
+  // @ts-expect-error: an argument is superfluous
+  stack.activate("f1", "f2")
+  // @ts-expect-error: a frame is named by a text
+  stack.addDecision(1, "decision")
+  // @ts-expect-error: how a frame is popped is a record
+  stack.pop("f1", "completed")
+  // @ts-expect-error: the frame must be given
+  stack.activate(undefined)
+  // @ts-expect-error: a method that does not exist
+  stack.acivate("f1")
+  // @ts-expect-error: a method that returns nothing
+  const nothing: string = stack.activate("f1")
+  // @ts-expect-error: a method that returns a flag
+  const flag: string = stack.refresh()
+  // @ts-expect-error: a method that returns a record
+  const record: bigint = stack.info()
+  // @ts-expect-error: a session can have no context
+  const context: { stable: string; volatile: string } = stack.sessionContext("ses_1")
+  console.log(stopped, nothing, flag, record, context)
 }
 
 export function records(stack: Stack): void {
   const frame = stack.frame("f1")
   const results: string | undefined = frame.results
   const total: number = Stack.settings().budget.total
-  const decisions: string[] = stack.history({ kind: "decisionAdded" }).map((event) => event.decision)
+  const decisions: string[] = stack
+    .history({ kind: "decisionAdded" })
+    .flatMap((event) => (event.kind === "decisionAdded" ? event.decision : []))
   const estimate: unknown = unknownKey(frame, "estimate")
 
   // @ts-expect-error: a typo
@@ -70,11 +83,11 @@ export function records(stack: Stack): void {
   // @ts-expect-error: `needed` may be undefined
   const needed: number = new CallstackError("budget_too_small", "message").details.needed
   // @ts-expect-error: there is no such status
-  stack.setStatus("f1", "done")
+  stack.pop("f1", { status: "done" })
   // @ts-expect-error: a frame has a title
   stack.push({ sessionID: "ses_1" })
   // @ts-expect-error: there is no tool of that name
-  Stack.tools({ posh: "begin_task" })
+  Stack.tools({ names: { posh: "begin_task" } })
   // @ts-expect-error: a stack in memory has no durability
   Stack.inMemory({ durability: "full" })
   console.log(results, estimate, needed, total, decisions)

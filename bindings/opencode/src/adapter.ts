@@ -203,7 +203,7 @@ function definition(
 ): Definition {
   return {
     description,
-    args: parameters.properties as Definition["args"],
+    args: parameters["properties"] as Definition["args"],
     execute: async (args, context) => {
       const answer = await engine.tool(context.sessionID, name, args, context.abort)
       // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.

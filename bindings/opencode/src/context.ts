@@ -2,7 +2,7 @@
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part } from "@opencode-ai/sdk"
-import type { SessionContext } from "callstack-core"
+import type { Context as FrameContext } from "callstack-core"
 
 /** OpenCode's helper agents. Their requests get no context. */
 const HELPERS = ["title", "summary", "compaction"]
@@ -13,10 +13,13 @@ export interface Entry {
   parts: Part[]
 }
 
+/** The parts of a frame's context. */
+type Parts = Pick<FrameContext, "stable" | "volatile">
+
 /** The source of the contexts. */
 export interface ContextSource {
   /** Returns the present context of a session; undefined if the session has no context. */
-  context(sessionID: string): SessionContext | undefined | Promise<SessionContext | undefined>
+  context(sessionID: string): Parts | undefined | Promise<Parts | undefined>
 }
 
 /** Adds the contexts of frames to the requests of their sessions. */
@@ -26,7 +29,7 @@ export class Context {
   readonly #source: ContextSource
   readonly #client: PluginInput["client"]
   /** The contexts of requests in preparation, by session, so that both parts come from the same revision. */
-  readonly #begun = new Map<string, SessionContext | undefined>()
+  readonly #begun = new Map<string, Parts | undefined>()
   #helperPrompts: Promise<string[]> | undefined
 
   constructor(source: ContextSource, client: PluginInput["client"]) {

@@ -27,7 +27,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
     return {}
   }
   host.engine.configure(inConversation(settings))
-  return { ...hooks(host, host.engine.stack.offeredTools(), (title) => host.notify(title)), ...forPeople(host) }
+  return { ...hooks(host, host.engine.stack.tools(), (title) => host.notify(title)), ...forPeople(host) }
 }
 
 /**

@@ -86,7 +86,8 @@ function fill(root: string, child: string): void {
     stack.addArtifact(handle, `src/part${number}.ts`)
     frames.push(handle)
   }
-  for (const handle of frames.slice(FRAMES / 2, FRAMES - 1)) stack.pop(handle, "completed", text, text.slice(0, 200))
+  const pop = { status: "completed", results: text, resultsCompacted: text.slice(0, 200) } as const
+  for (const handle of frames.slice(FRAMES / 2, FRAMES - 1)) stack.pop(handle, pop)
   stack.replaceId(frames.at(-1) ?? "", child)
   stack.close()
 }

@@ -123,7 +123,7 @@ test("a plan is edited while a frame runs, and what another process stops takes 
   )
   const found = frames()
   assert.deepEqual([found.get("Catalogue")?.status, found.get("Basket")?.status], ["blocked", "planned"])
-  assert.deepEqual(other.ready(), ["f3"])
+  assert.deepEqual(other.handles({ relation: "ready" }), ["f3"])
 })
 
 test("a child without a pop is asked for a summary, and a checkpoint in a pushed frame compacts its session", async (t) => {
@@ -213,10 +213,11 @@ test("after a kill with three frames running, all are listed as interrupted and 
   const sessions = new Map([...frames()].map(([title, frame]) => [title, frame.sessionID]))
   const other = Stack.open(project.stack)
   t.after(() => other.close())
-  assert.deepEqual(other.interrupted(), [], "the server runs them")
+  const interrupted = () => other.handles({ relation: "interrupted" })
+  assert.deepEqual(interrupted(), [], "the server runs them")
   await server.kill("SIGKILL")
-  await until("the leases of its host have ended", () => other.interrupted().length === 3)
-  assert.deepEqual(other.interrupted(), ["f2", "f3", "f4"])
+  await until("the leases of its host have ended", () => interrupted().length === 3)
+  assert.deepEqual(interrupted(), ["f2", "f3", "f4"])
 
   const again = await serve(project)
   t.after(() => again.stop())
@@ -228,5 +229,5 @@ test("after a kill with three frames running, all are listed as interrupted and 
   const status = model.work(sessionID).flatMap((request) => answers(request))
   assert.ok(status.some((answer) => answer.includes("It was interrupted: the host that ran it has ended")))
   other.refresh()
-  assert.deepEqual(other.interrupted(), [])
+  assert.deepEqual(interrupted(), [])
 })

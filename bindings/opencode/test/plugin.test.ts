@@ -53,7 +53,7 @@ test("opencode run: tools, nested calls, and only the answer on the console", as
   const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
   const stack = Stack.inMemory()
   t.after(() => stack.close())
-  for (const { name } of stack.offeredTools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
+  for (const { name } of stack.tools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
 })
 
 test("it loads by its package name, installed without scripts as OpenCode does", async (t) => {

@@ -168,10 +168,11 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
   const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
   for (const { name, parameters } of tools) {
     const schema = offered?.get(name) as { properties?: object; required?: string[] } | undefined
-    assert.deepEqual(Object.keys(schema?.properties ?? {}), Object.keys(parameters.properties), name)
+    const own = parameters as { properties: object; required?: string[] }
+    assert.deepEqual(Object.keys(schema?.properties ?? {}), Object.keys(own.properties), name)
     assert.deepEqual(
       [...(schema?.required ?? [])].sort(),
-      [...(parameters.required ?? [])].sort(),
+      [...(own.required ?? [])].sort(),
       `${name} requires what it must`,
     )
   }

@@ -61,7 +61,8 @@ function completions(host: Host | undefined, prefix: string): { value: string; l
   const place = stack?.place(host?.sessionID ?? "")
   if (stack === undefined || place === undefined) return null
   const typed = prefix.toLowerCase()
-  const frames = stack.frames({ relation: "subtree", frame: stack.ancestors(place).at(-1) ?? place }).reverse()
+  const root = stack.handles({ relation: "ancestors", frame: place }).at(-1) ?? place
+  const frames = stack.frames({ relation: "subtree", frame: root }).reverse()
   const found = frames.filter(({ handle, title }) => handle.startsWith(typed) || title.toLowerCase().startsWith(typed))
   const items = found
     .slice(0, PROPOSED)

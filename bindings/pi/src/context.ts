@@ -1,7 +1,7 @@
 // The requests to the model: finished frames are folded, the stable part of the context is in the system
 // prompt, and the volatile part comes after the newest message.
 
-import type { SessionContext } from "callstack-core"
+import type { Context as FrameContext } from "callstack-core"
 import type { Host } from "./host.js"
 import type { Message } from "./messages.js"
 import { markBefore, replaceText } from "./payload.js"
@@ -9,7 +9,10 @@ import { markBefore, replaceText } from "./payload.js"
 /** The type of the messages that this extension adds. */
 export const MESSAGE_TYPE = "callstack"
 
-const NONE: SessionContext = { stable: "", volatile: "" }
+/** The parts of a frame's context. */
+type Parts = Pick<FrameContext, "stable" | "volatile">
+
+const NONE: Parts = { stable: "", volatile: "" }
 
 /** The requests of one session. */
 export class Context {
@@ -68,7 +71,7 @@ export class Context {
     return request === text ? value : JSON.parse(request)
   }
 
-  #present(): SessionContext {
+  #present(): Parts {
     return this.#host.engine.context(this.#host.sessionID) ?? NONE
   }
 }

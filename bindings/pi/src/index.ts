@@ -46,7 +46,7 @@ async function open(pi: ExtensionAPI, context: ExtensionContext): Promise<Sessio
     const host = new Host(callstack, callstack.Stack.open(place), context)
     for (const problem of problems) host.log("warn", problem)
     host.engine.configure(settings)
-    for (const tool of host.engine.stack.offeredTools()) pi.registerTool(definition(host, tool))
+    for (const tool of host.engine.stack.tools()) pi.registerTool(definition(host, tool))
     return new Session(pi, host)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

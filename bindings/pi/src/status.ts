@@ -16,8 +16,9 @@ export function showStatus({ engine, sessionID }: Host, { hasUI, ui }: Extension
 }
 
 /** Returns the line for a frame, such as `f3 Pay for the cart (2 of 3)`. */
-function statusOf(stack: Pick<Stack, "children">, { handle, title, parentSessionID }: Frame): string {
-  const siblings = parentSessionID === undefined ? [] : stack.children(`id:${parentSessionID}`)
+function statusOf(stack: Pick<Stack, "handles">, { handle, title, parentSessionID }: Frame): string {
+  const parent = parentSessionID && `id:${parentSessionID}`
+  const siblings = parent === undefined ? [] : stack.handles({ relation: "children", frame: parent })
   const place = siblings.length > 1 ? ` (${siblings.indexOf(handle) + 1} of ${siblings.length})` : ""
   return singleLine(`${handle} ${title}${place}`)
 }

@@ -20,7 +20,7 @@ export function definition(
   { name, description, parameters: { properties, ...schema } }: Tool,
 ): ToolDefinition {
   // In pi, frames in the background have no sessions.
-  const { background: _, ...offered } = properties
+  const { background: _, ...offered } = properties as Record<string, unknown>
   return {
     name,
     label: name,

@@ -66,7 +66,7 @@ test("pi -p: a finished frame is a call and its results, and the console has the
   )
   const offered = model.requests[0]?.tools ?? []
   using stack = Stack.inMemory()
-  for (const { name } of stack.offeredTools()) assert.ok(offered.includes(name), `${name} is not in the request`)
+  for (const { name } of stack.tools()) assert.ok(offered.includes(name), `${name} is not in the request`)
 })
 
 for (const api of ["anthropic-messages", "openai-completions", "openai-responses", "google-generative-ai"] as const) {

@@ -2,6 +2,7 @@
 // answers.
 
 import type { FrameStatus, Handle } from "callstack-core"
+import { ancestorsOf } from "../ancestors.js"
 import type { Flame, Outcome } from "../flame.js"
 import type { FrameLimits } from "../limits.js"
 import { endingIn } from "./endings.js"
@@ -235,7 +236,7 @@ function helpLines(text: string): Line[] {
 
 /** The limits of the command line are for roots: a frame below a root keeps its own limits. */
 function rootLimits({ flame, limits }: Desk, frame: Handle): FrameLimits {
-  return flame.stack.ancestors(frame).length === 0 ? limits : {}
+  return ancestorsOf(flame.stack, frame).length === 0 ? limits : {}
 }
 
 function sayPlanned(desk: Desk, handle: Handle): void {

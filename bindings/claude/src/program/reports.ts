@@ -103,7 +103,7 @@ export function costLine(frame: Handle, { total, totalCostUsd }: Usage): Line {
 export function statusLines(flame: Flame): Line[] {
   const { stack } = flame
   stack.refresh()
-  const interrupted = new Set(stack.interrupted())
+  const interrupted = new Set(stack.handles({ relation: "interrupted" }))
   const open = stack.frames({ status: "in_progress" })
   const working = open.filter(({ handle }) => !interrupted.has(handle))
   const waiting = flame.waiting()

@@ -2,6 +2,7 @@
 // far.
 
 import type { ReadStream, WriteStream } from "node:tty"
+import { ancestorsOf } from "../ancestors.js"
 import type { FlameEvent } from "../events.js"
 import type { Flame, Outcome } from "../flame.js"
 import type { FrameLimits } from "../limits.js"
@@ -173,7 +174,7 @@ export class Terminal {
   #take(event: FlameEvent): void {
     const isLive = this.#activities.take(event)
     const { stack } = this.#parts.flame
-    const lines = linesOf(event, (frame) => stack.ancestors(frame).length === 0)
+    const lines = linesOf(event, (frame) => ancestorsOf(stack, frame).length === 0)
     if (lines.length > 0) this.#print(lines)
     else if (isLive) this.#drawLater()
   }

@@ -122,7 +122,8 @@ export function running(
 export function treeOf({ stack }: Flame): string[] {
   const linesOf = (frame: Frame, indent: string): string[] => {
     const { handle, status, title, results } = frame
-    const below = stack.children(handle).flatMap((child) => linesOf(stack.frame(child), `${indent}  `))
+    const children = stack.frames({ relation: "children", frame: handle })
+    const below = children.flatMap((child) => linesOf(child, `${indent}  `))
     return [`${indent}[${status}] ${title}`, ...(results ? [`${indent}  = ${results}`] : []), ...below]
   }
   return stack.frames({ relation: "roots" }).flatMap((root) => linesOf(root, ""))

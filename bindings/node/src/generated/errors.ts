@@ -30,7 +30,7 @@ import type { Handle } from "./types.js"
  * - `results_fixed`: The frame is not in_progress or blocked, so its results cannot be updated.
  * - `no_frame`: The calling session has no frame, and the call names none.
  * - `too_deep`: The new frame would be deeper than the setting `maxDepth` allows.
- * - `held`: Somebody else works on the frame. The details hold `by`, and `until` when.
+ * - `held`: Another actor works on the frame. The details hold `by`, and `until` when.
  * - `chunk_exists`: The frame, or an unfinished frame below it, already sees a chunk of that name.
  * - `unknown_chunk`: The frame sees no chunk of that name.
  * - `no_run`: The frame is not the root frame of a run.
@@ -43,13 +43,13 @@ import type { Handle } from "./types.js"
  * - `not_sibling`: The frame cannot stand before a frame with another parent.
  * - `not_ready`: The planned frame waits for others.
  * - `wait_circle`: The frame waits for the caller, which would wait for it.
- * - `not_retriable`: The frame is neither failed nor blocked, or was begun anew already: then the details
- * hold the `newest` attempt.
+ * - `not_retriable`: The frame is neither failed nor blocked, or was retried already: then the details hold
+ * the `newest` attempt.
  * - `retry_link`: An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away
  * from the one before it.
  * - `not_free`: The frame is not free for a worker, or its holder cannot keep it. The details hold the
  * `reason`.
- * - `hold_lost`: Somebody else has held the frame since, so what its earlier holder still sends is refused.
+ * - `hold_lost`: Another actor has held the frame since, so what its earlier holder still sends is refused.
  * The details hold `by`, the newest holder, and its `generation`.
  * - `nothing_to_undo`: There is no command of this person to take back.
  * - `not_undone`: The last command of the person cannot be taken back. The details hold the `command` and the

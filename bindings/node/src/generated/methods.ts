@@ -322,18 +322,29 @@ export abstract class StackMethods extends OpenStack {
   }
 
   /**
-   * Stops the frames that hosts run or workers hold, also those of other processes: the frames become
-   * blocked, and the reason is what they wait for. A running host notices that at its next poll: it aborts
-   * their sessions, keeps what the agents have said last as results so far, and answers the callers. The
-   * frames can be resumed like any other blocked frame.
+   * Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes:
+   * the frames become blocked, and the reason is what they wait for. A running host notices that at its next
+   * poll: it aborts their sessions, keeps what the agents have said last as results so far, and answers the
+   * callers. The frames can be resumed like any other blocked frame.
    *
-   * @param frame - This frame and the frames below it. Default: all frames.
+   * @param frame - This frame and the frames below it.
    * @param reason - For those who resume the frames. Must not be empty.
    * @returns The stopped frames.
    * @throws `unknown_frame`, `ambiguous_frame`, `empty` for the reason; the storage errors.
    */
-  stop(frame: FrameRef | undefined, reason: string): Handle[] {
+  stop(frame: FrameRef, reason: string): Handle[] {
     return this.record<Handle[]>("stop", frame, reason)
+  }
+
+  /**
+   * Stops all frames that hosts run or workers hold: see {@link Stack.stop}.
+   *
+   * @param reason - For those who resume the frames. Must not be empty.
+   * @returns The stopped frames.
+   * @throws `empty` for the reason; the storage errors.
+   */
+  stopAll(reason: string): Handle[] {
+    return this.record<Handle[]>("stop_all", reason)
   }
 
   /**
@@ -675,7 +686,7 @@ export abstract class StackMethods extends OpenStack {
   /**
    * Returns the handle of the active frame: the frame on which an agent works.
    *
-   * @returns The handle; empty if no frame is active.
+   * @returns The handle, if a frame is active.
    */
   active(): Handle | undefined {
     return this.text("active") || undefined
@@ -959,8 +970,8 @@ export abstract class StackMethods extends OpenStack {
    * From the first call on, commands leave `state.json` to this function. A failure to write the files is not
    * an error of this function; {@link Stack.info} returns it as `mirror.error`.
    *
-   * @returns What the host must do, in this order. With NULL the same work is done and the effects are lost:
-   * pass NULL only if the host reports no events.
+   * @returns What the host must do, in this order. A caller that does not take the effects loses them, so it
+   * must not have reported events.
    */
   poll(): Effect[] {
     return this.record<Effect[]>("poll")
@@ -969,7 +980,7 @@ export abstract class StackMethods extends OpenStack {
   /**
    * Returns the time at which {@link Stack.poll} has work to do. Does not wait for a command that is running.
    *
-   * @returns Milliseconds since the Unix epoch; 0 if there is no work.
+   * @returns Milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
    */
   deadline(): number | undefined {
     return this.time("deadline")
@@ -993,7 +1004,7 @@ export abstract class StackMethods extends OpenStack {
    * {"in": "conversation"}} a frame that it has begun and works on itself.
    *
    * @param session - The whole ID of the session.
-   * @returns The handle; empty if the session has no frame.
+   * @returns The handle, if the session has a frame.
    */
   place(session: string): Handle | undefined {
     return this.text("place", session) || undefined

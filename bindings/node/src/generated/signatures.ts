@@ -38,6 +38,7 @@ export const SIGNATURES = {
   answer: { stack: true, inputs: 2, outputs: 0 },
   resume: { stack: true, inputs: 1, outputs: 0 },
   stop: { stack: true, inputs: 2, outputs: 1 },
+  stop_all: { stack: true, inputs: 1, outputs: 1 },
   retry: { stack: true, inputs: 2, outputs: 1 },
   deliver: { stack: true, inputs: 1, outputs: 0 },
   forget: { stack: true, inputs: 1, outputs: 0 },

@@ -466,12 +466,15 @@ export interface Entry {
   omission?: Omission
 }
 
+/** The kind of an event: what has changed. */
+export type EventKind = "added" | "imported" | "dependenciesAdded" | "identified" | "statusChanged" | "invalidated" | "idReplaced" | "logPathSet" | "artifactAdded" | "decisionAdded" | "activeChanged" | "summarized" | "chunkAllocated" | "chunkWritten" | "chunkFreed" | "registersChanged" | "runStarted" | "called" | "messagesAdded" | "logMoved" | "delivered" | "forgotten" | "asked" | "answered" | "held" | "released" | "summaryRequested" | "edited" | "stopped" | "usageRecorded" | "limitsSet" | "costRecorded" | "transcriptRead" | "reopened" | "commanded" | "undone" | "restored" | "reimported"
+
 /** Selects events of a history. */
 export interface EventQuery {
   /** Only events of this frame. */
   frame?: FrameRef | undefined
   /** Only events of this kind, such as `decisionAdded`. */
-  kind?: string | undefined
+  kind?: EventKind | undefined
   /** At most this number of events, the oldest ones. */
   limit?: number | undefined
   /** Only events after this revision. Default 0. */
@@ -1421,13 +1424,13 @@ export interface HostSettings {
   tools?: ToolSet | undefined
 }
 
-/** The immutable part of a frame: title and success criteria. */
+/** The title and the criteria of a frame. */
 export interface Identity {
   /** Short name, two to five words. */
   title: string
-  /** Success criteria: checkable conditions for the completion of the frame. Default: empty. */
+  /** The conditions that hold when the frame is done. */
   successCriteria?: string | undefined
-  /** Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria. */
+  /** A short form of the criteria, for contexts. Default: the full criteria are used. */
   successCriteriaCompacted?: string | undefined
 }
 
@@ -1538,7 +1541,7 @@ export interface MemoryOptions {
 /** The status of the mirror, that is, of the files next to the store. */
 export interface MirrorStatus {
   /**
-   * The error of the last write, or absent if it succeeded. The write is repeated, at the latest by `flush`.
+   * The error of the last write, or null if it succeeded. The write is repeated, at the latest by `flush`.
    */
   error: string | null
   /** The revision of the last `state.json` that this process knows. */
@@ -1886,7 +1889,7 @@ export interface Pop {
    * The planned frame that begins in the same command. `true`: the first planned sibling that can begin then,
    * if there is one. Default: no frame begins.
    */
-  next?: FrameRef | boolean | undefined
+  next?: FrameRef | true | undefined
   /** The results in full. Default: empty. */
   results?: string | undefined
   /** A short form for the contexts of other frames. Default: the full results are used. */
@@ -1906,11 +1909,11 @@ export type PopStatus = "completed" | "failed" | "blocked"
 
 /** The result of `pop`. */
 export interface Popped {
-  /** The active frame after the pop; absent if there is none. */
+  /** The active frame after the pop; null if there is none. */
   active: Handle | null
   /** The popped frame. */
   handle: Handle
-  /** Its parent; absent if it is a root. */
+  /** Its parent; null if it is a root. */
   parent: Handle | null
   /** Frames below the popped frame that are still in_progress or blocked. The pop did not change them. */
   stillOpen: Handle[]
@@ -2108,7 +2111,7 @@ export interface Renewal {
 export interface Reopened {
   /** Frames that depend on it and have begun, or ended: they have used results that were wrong. */
   begun: Handle[]
-  /** The frame that goes on. */
+  /** The frame that continues. */
   handle: Handle
   /** Planned frames that depend on it. They wait again. */
   waiting: Handle[]
@@ -2116,7 +2119,7 @@ export interface Reopened {
 
 /** A defect in a state, and its repair. */
 export interface Repair {
-  /** ID of the affected frame; absent if the defect concerns the state as a whole. */
+  /** ID of the affected frame; null if the defect concerns the state as a whole. */
   frame: string | null
   /** The defect and its repair, in one sentence. */
   message: string

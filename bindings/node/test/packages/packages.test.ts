@@ -31,7 +31,7 @@ const frame: Frame = stack.frame(stack.push({ title: "Typed" }))
 const status: FrameStatus = frame.status
 export const tokens: number = stack.context(frame.handle, { budget: { total: 1000 } }).tokens + status.length
 // @ts-expect-error: there is no such status
-stack.setStatus(frame.handle, "done")
+stack.pop(frame.handle, { status: "done" })
 // @ts-expect-error: a stack in memory has no durability
 Stack.inMemory({ durability: "full" })
 // @ts-expect-error: a frame has a title

@@ -4,8 +4,9 @@ import type { SDKAssistantMessage, SDKResultMessage } from "@anthropic-ai/claude
 import type { ModelRequest } from "callstack-core"
 
 /** The tokens of a request. */
-export type Counted = Required<
-  Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "cacheWriteHour" | "output">
+export type Counted = Record<
+  keyof Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "cacheWriteHour" | "output">,
+  number
 >
 
 export const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, cacheWriteHour: 0, output: 0 }

@@ -1,8 +1,9 @@
 // The engine as the bridge sees it: in another process, behind the driver.
 
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http"
-import type { HostAnswer, HostEvent, SessionContext, TakePrompt, Tool } from "callstack-core"
+import type { HostAnswer, HostEvent, TakePrompt, Tool } from "callstack-core"
 import type { Engine } from "opencode-callstack/adapter"
+import type { SessionContext } from "../../driver.js"
 import { type Address, type CallName, type Calls, LIFE } from "./protocol.js"
 
 /** Logs the failure of an operation that no caller waits for. */

@@ -2,9 +2,16 @@
 // with the orchestrator.
 
 import type { Event, OpencodeClient, PermissionRequest, SessionPromptData } from "@opencode-ai/sdk/v2"
-import type { HostEvent, SessionContext, SessionMessage } from "callstack-core"
+import type { HostEvent, SessionMessage } from "callstack-core"
 import { isCompacted, messageOf, modelRequested, sessionMessage, textOf } from "opencode-callstack/adapter"
-import { requestOf, type SessionDriver, SessionError, type SessionOwner, type Summary } from "../../driver.js"
+import {
+  requestOf,
+  type SessionContext,
+  type SessionDriver,
+  SessionError,
+  type SessionOwner,
+  type Summary,
+} from "../../driver.js"
 import { answered, RequestError } from "./client.js"
 import { Connection, type SessionHandlers } from "./connection.js"
 import { bridgeOf, type OpenCodeOptions } from "./options.js"
@@ -268,7 +275,9 @@ export class OpenCodeDriver implements SessionDriver {
       await this.#abort(sessionID)
       return undefined
     }
-    return owner.context(sessionID)
+    const context = owner.context(sessionID)
+    // The bridge needs only these two parts of the context.
+    return context && { stable: context.stable, volatile: context.volatile }
   }
 
   /** Whether a turn ends before its next request because its frame has ended, or has reached a limit. */
@@ -308,7 +317,7 @@ export class OpenCodeDriver implements SessionDriver {
       isRequest && this.#cost(event.sessionID).catch(() => undefined),
     ])
     if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
-    if (event.kind === "messageFinished") {
+    if (event.kind === "messageFinished" && event.message.id !== undefined) {
       turn?.note(reported(event.message.id))
     }
     return prompts

@@ -2,7 +2,8 @@
 // call is a POST with the name of the call as path. A GET of `life` stays open until the driver ends, so that
 // the bridge learns at once when the orchestrator has ended.
 
-import type { HostAnswer, HostEvent, SessionContext, Tool } from "callstack-core"
+import type { HostAnswer, HostEvent, Tool } from "callstack-core"
+import type { SessionContext } from "../../driver.js"
 
 /** The environment variables of the server in which the bridge finds the driver. */
 export const VARIABLES = {
