@@ -121,7 +121,7 @@ pub enum Error {
     },
     /// The parent is completed, failed or invalidated. A new frame needs a parent that is in_progress or blocked; a
     /// planned frame can also be below a planned one.
-    #[error("frame {handle} is {status}, so nothing can begin or go on below it; {}", .status.advice_instead_of_children())]
+    #[error("frame {handle} is {status}, so nothing can begin or resume below it; {}", .status.advice_instead_of_children())]
     ParentClosed {
         /// The requested parent.
         handle: Handle,
@@ -206,7 +206,7 @@ pub enum Error {
     #[error("there is no command of yours to take back: the last 20 commands of persons are remembered")]
     NothingToUndo {},
     /// The last command of the person cannot be taken back any more.
-    #[error("`{command}` cannot be taken back: {reason}; what is wrong now has to be set right by other commands")]
+    #[error("`{command}` cannot be taken back: {reason}; correct what is wrong now with other commands")]
     NotUndone {
         /// The command, such as `pop`.
         command: String,
@@ -821,8 +821,8 @@ fn taken_by(by: &str, generation: u64) -> String {
 
 fn advice_on_retry(status: FrameStatus, newest: &Option<Handle>) -> String {
     match newest {
-        Some(newest) => format!("was begun anew already; go on with {newest}, its newest attempt"),
-        None => format!("is {status} and cannot be begun anew; {}", status.advice_instead_of_retry()),
+        Some(newest) => format!("was retried already; continue {newest}, its newest attempt"),
+        None => format!("is {status} and cannot be retried; {}", status.advice_instead_of_retry()),
     }
 }
 
@@ -839,7 +839,7 @@ fn advice_on_unknown(reference: &str, handle: &Option<Handle>, similar: &[String
         Some(handle) => {
             format!("; give {handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
         }
-        None => ": it is no handle, no ID or beginning of one, and no title; give a handle such as f1".to_owned(),
+        None => ": it is not a handle, a title, an ID or its beginning; give a handle such as f1".to_owned(),
     }
 }
 

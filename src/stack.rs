@@ -125,9 +125,9 @@ use crate::tree::{Command, Commit, Tree, decide_as};
 #[derive(Clone)]
 pub struct Stack {
     inner: Arc<Inner>,
-    /// The time limit of the call that this clone belongs to. `None`: each call has a limit of its own.
+    /// The time limit of the call that uses this clone. `None`: each call has its own limit.
     deadline: Option<Deadline>,
-    /// Who gives the commands of this clone: see [`Stack::as_actor`].
+    /// The actor that gives the commands of this clone: see [`Stack::as_actor`].
     actor: Option<Arc<Actor>>,
 }
 
@@ -144,7 +144,7 @@ struct Inner {
     word_index: Option<Arc<dyn WordIndex>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
-    /// The last revision of the plan at which the stack looked for groups that are done.
+    /// The last revision of the plan at which the stack looked for groups whose parts are done.
     groups_looked_at: AtomicU64,
     contexts: Contexts,
     /// The folder of the stack. `None`: the stack keeps no files of logs.
@@ -195,8 +195,8 @@ impl Stack {
         (Self::of(tree, Journal::none(), repairs.clone(), options), repairs)
     }
 
-    /// Executes a command and returns its events; the list is empty if the stack already is as the command asks. The
-    /// other methods call this one. They generate missing IDs, which this one does not.
+    /// Executes a command and returns its events; the list is empty if the stack already is as the command
+    /// asks. The other methods call this one. They generate missing IDs; this method does not.
     ///
     /// # Errors
     /// The errors of [`decide_as`], and those of every command (see [`Stack`]). [`Error`] describes the state after a
@@ -356,8 +356,8 @@ impl Stack {
         value
     }
 
-    /// As [`Stack::read`]. If others have changed a frame that cannot be read, and have compacted the history
-    /// since, `read` is called again with their changes.
+    /// As [`Stack::read`]. If other processes have changed a frame that cannot be read, and have compacted
+    /// the history since, `read` is called again with their changes.
     ///
     /// # Errors
     /// [`Error::Broken`]; as [`Stack::read`].

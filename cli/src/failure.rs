@@ -128,7 +128,7 @@ fn next_step(error: &Error) -> Option<&'static str> {
             Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
         }
         Error::Replaced { path, .. } if Stack::is_url(path) => {
-            Some("`callstack postgres stacks URL` lists the stacks that there are")
+            Some("`callstack postgres stacks URL` lists the existing stacks")
         }
         Error::Version { .. } => None,
         _ if error.class() == ErrorClass::Damaged => {

@@ -116,7 +116,7 @@ impl StackFolder {
         let Some(given) = &self.given else { return Ok(None) };
         let failed = |error: io::Error| Failure::of_file("find", given.display(), &error);
         let path = std::path::absolute(given).map_err(failed)?;
-        let no_text = |_| Failure::new(Exit::Refused, "no_text", format!("{} is no text in UTF-8", given.display()));
+        let no_text = |_| Failure::new(Exit::Refused, "no_text", format!("{} is not text in UTF-8", given.display()));
         path.into_os_string().into_string().map(Some).map_err(no_text)
     }
 

@@ -113,7 +113,7 @@ pub fn frame_and_text(
 pub fn check_not_forgotten(frame: Option<&FrameRef>, text: &str, what: &str) -> Result<(), Failure> {
     match text.parse::<Handle>() {
         Ok(handle) if frame.is_none() => {
-            Err(misused(&format!("{handle} is a frame, but {what} is missing; give it behind the frame")))
+            Err(misused(&format!("{handle} is a frame, but {what} is missing; give it after the frame")))
         }
         _ => Ok(()),
     }

@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<Prices, Failure> {
     };
     let prices = read.map_err(wrong)?;
     match prices.invalid() {
-        Some(model) => Err(wrong(format!("a price of `{model}` is no amount of money"))),
+        Some(model) => Err(wrong(format!("a price of `{model}` is not an amount of money"))),
         None => Ok(prices),
     }
 }

@@ -387,8 +387,8 @@ fn what_is_no_regular_file_is_refused_and_not_waited_for() {
             make();
             for arguments in [&[host][..], &[host, "--undo"]] {
                 let refused = project.refused(arguments);
-                let is_told =
-                    refused.contains("it is no regular file") || refused.contains("out of this folder, to /dev/zero");
+                let is_told = refused.contains("it is not a regular file")
+                    || refused.contains("out of this folder, to /dev/zero");
                 assert!(is_told && refused.contains(&format!("callstack init {host} --print")), "{host}: {refused}");
             }
             let is_folder = path.is_dir() && !path.is_symlink();

@@ -579,10 +579,10 @@ fn limits_and_costs_of_hosts_are_shown_wherever_a_frame_is_looked_at() {
     assert!(shown.contains("0.0200 US dollars; 0.3400 US dollars in all"), "{shown}");
     let usage = text(folder.path(), &["usage", "f1"]);
     assert!(
-        usage.contains(&format!("Limits: {limits}")) && usage.contains("Cost by what hosts tell: 0.3400 US dollars"),
+        usage.contains(&format!("Limits: {limits}")) && usage.contains("Cost as reported by hosts: 0.3400 US dollars"),
         "{usage}"
     );
-    assert!(text(folder.path(), &["usage"]).contains("Cost by what hosts tell: 0.3400 US dollars"));
+    assert!(text(folder.path(), &["usage"]).contains("Cost as reported by hosts: 0.3400 US dollars"));
     let usage = data(folder.path(), &["usage", "f1"]);
     assert_eq!((&usage["totalCostMicroUsd"], &usage["limits"]["maxTokens"]), (&340_000.into(), &120_000.into()));
     let outside = self::folder();
@@ -599,7 +599,7 @@ fn an_estimate_of_a_cost_is_the_same_wherever_it_is_shown() {
     let shop = stack.push(NewFrame::new("Shop").root()).unwrap();
     let cart = stack.push(NewFrame::new("Cart").below(shop)).unwrap();
     stack.record_cost(shop, "ses_shop", 250_000).unwrap();
-    assert!(text(folder.path(), &["usage"]).ends_with("recorded.\nCost by what hosts tell: 0.2500 US dollars\n"));
+    assert!(text(folder.path(), &["usage"]).ends_with("recorded.\nCost as reported by hosts: 0.2500 US dollars\n"));
     let request = || ModelRequest { output: 1_000, ..ModelRequest::new("small") };
     stack.record_usage(cart, request()).unwrap();
     stack.record_cost(cart, "ses_cart", 1_000_000).unwrap();

@@ -834,7 +834,7 @@ fn a_completed_frame_that_is_wrong_is_reopened_and_who_has_used_it_is_named() {
         server.pop("one", "19 % of taxes");
     }
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
-    assert!(refused.contains("f2 (Cart) is completed: it goes on only if it is wrong"), "{refused}");
+    assert!(refused.contains("f2 (Cart) is completed: reopen it only if it is wrong"), "{refused}");
     let reopened = server.done(Some("one"), "activate", json!({ "frame": "f2", "answer": "It is 20 %" }));
     assert!(
         reopened.starts_with(
@@ -973,7 +973,7 @@ fn who_has_no_name_is_asked_for_the_frame() {
     // The first task needs no name.
     ends_with(
         &server.done(None, "push", new("Shop", None)),
-        "This was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.",
+        "This was for f1 (Shop): pass \"frame\": \"f1\" to work in it.",
     );
     let refused = server.refused(None, "push", new("Cart", None));
     assert!(refused.contains("\"new\"") && refused.contains("f1 (Shop)"), "{refused}");
@@ -1077,7 +1077,7 @@ fn questions_and_failures_go_on() {
         (
             "activate",
             json!({ "frame": "f1", "answer": "x" }),
-            "an answer is for a blocked or completed frame that goes on",
+            "an answer is for a blocked or completed frame that resumes",
         ),
         ("push", json!({ "title": "A", "successCriteria": "B", "dependsOn": ["Nothing"] }), "Nothing"),
         ("push", json!({ "title": "A", "successCriteria": "B", "colour": "red" }), "unknown field `colour`"),
@@ -1301,7 +1301,7 @@ fn calls_are_written_down() {
     }
     assert_eq!(server.end(), Some(0));
     let text = fs::read_to_string(&log).unwrap();
-    assert!(text.contains("a message cannot be read: it is no JSON, at line 1 column "), "{text}");
+    assert!(text.contains("a message cannot be read: it is not JSON, at line 1 column "), "{text}");
     assert!(text.contains("a message cannot be read: it is JSON of another kind\n"), "{text}");
     assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate"), "{text}");
     assert!(text.contains("frame=\"f9\" refusal=\"unknown_frame\""), "{text}");
@@ -1348,7 +1348,7 @@ fn one_conversation_works_in_a_frame() {
     server.pop("next", "The shop");
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in no frame.");
     let refused = server.refused(Some("lead"), "record", json!({ "decisions": ["Late"] }));
-    assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
+    assert!(refused.contains("you were in f1 (Shop), which another actor has set to completed"), "{refused}");
     let other = json!({ "title": "Another shop", "successCriteria": "It sells", "frame": "new" });
     ends_with(&server.done(Some("lead"), "push", other), "You are in f3 (Another shop).");
 }
@@ -1370,15 +1370,15 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
         }
         ends_with(&server.done(Some("one"), "status", json!({})), "You are in no frame.");
     };
-    let above = "activate {\"frame\": \"f1\"} goes on in the frame above it";
+    let above = "activate {\"frame\": \"f1\"} resumes the frame above it";
     server.push("one", "Shop");
 
     // Another conversation has taken the frame over.
     server.push("one", "Cart");
     server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
-    refused(&mut server, &["you were in f2 (Cart), and somebody else has taken it over", above]);
+    refused(&mut server, &["you were in f2 (Cart), and another actor has taken it over", above]);
     server.pop("two", "cart.rs");
-    refused(&mut server, &["you were in f2 (Cart), which somebody else has set to completed", above]);
+    refused(&mut server, &["you were in f2 (Cart), which another actor has set to completed", above]);
     ends_with(&server.done(Some("one"), "activate", json!({ "frame": "f1" })), "You are in f1 (Shop).");
 
     // A person has ended the frame, while the conversation was in a frame below it.
@@ -1388,7 +1388,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     server.done(Some("one"), "record", json!({ "decisions": ["Its own frame is still open"] }));
     let popped = server.done(Some("one"), "pop", json!({ "status": "completed", "results": "rates.rs" }));
     ends_with(&popped, "You are in no frame.");
-    refused(&mut server, &["you were in f3 (Mail), which somebody else has set to completed", above]);
+    refused(&mut server, &["you were in f3 (Mail), which another actor has set to completed", above]);
     server.done(Some("one"), "activate", json!({ "frame": "f1" }));
 
     // A person has stopped the frame.
@@ -1397,7 +1397,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     refused(
         &mut server,
         &[
-            "somebody else has blocked f5 (Orders), in which you were: It was stopped: The wrong table",
+            "another actor has blocked f5 (Orders), in which you were: It was stopped: The wrong table",
             "end your turn",
             above,
         ],
@@ -1407,7 +1407,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     let seen = server.done(Some("one"), "context", json!({ "frame": "f5" }));
     assert!(seen.contains("Orders"), "it can be looked at: {seen}");
     by_hand(&["answer", "f5", "Take the table orders"]);
-    refused(&mut server, &["it has an answer: activate {\"frame\": \"f5\"} goes on with it"]);
+    refused(&mut server, &["it has an answer: activate {\"frame\": \"f5\"} resumes it"]);
     let begun = server.done(Some("one"), "activate", json!({ "frame": "f5" }));
     assert!(begun.contains("Take the table orders"), "{begun}");
     ends_with(&server.pop("one", "orders.rs"), "You are in f1 (Shop).");
@@ -1514,7 +1514,7 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     // A push by a subagent with the same name does not move the conversation that handed the frame over.
     server.done(Some("one"), "push", json!({ "title": "Docs", "successCriteria": "Read", "handOver": true }));
     let push = json!({ "title": "Chapter", "successCriteria": "Read", "frame": "f4" });
-    ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to go on in it.");
+    ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to work in it.");
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
 }
 
@@ -1698,7 +1698,7 @@ fn frames_leave_the_plan() {
     let gone = server.done(Some("one"), "invalidate", json!({ "frame": "Cart", "reason": "The provider has one" }));
     assert_eq!(
         gone,
-        "f2 (Cart) is out of the plan. Planned frames depend on it: f3; plan them anew without it, or begin them anyway.\n\
+        "f2 (Cart) is out of the plan. Planned frames depend on it: f3; replan them without it, or begin them anyway.\n\
          You are in f1 (Shop)."
     );
     server.refused(Some("one"), "activate", json!({ "frame": "f3" }));
@@ -1754,7 +1754,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
         project.stack().resume(frame).unwrap();
     }
     let told = instructions(&project);
-    assert!(told.contains(r#"Nobody works on f2 (Cart): activate {"frame": "f2"} goes on with it"#), "{told}");
+    assert!(told.contains(r#"No one works on f2 (Cart): activate {"frame": "f2"} resumes it"#), "{told}");
     let session = Session { project, server };
     let (begun, _) = session.run_hook("session-start", None, json!({}));
     let begun: Value = serde_json::from_str(&begun).unwrap();
@@ -1788,7 +1788,7 @@ fn where_the_work_stands_is_told_as_it_is() {
     );
     stack.answer("Build", "Red").unwrap();
     let told = instructions(&project);
-    assert!(told.contains("activate goes on with them: f2. Waiting for an answer: f1."), "{told}");
+    assert!(told.contains("activate resumes them: f2. Waiting for an answer: f1."), "{told}");
     let first_tool = |client: &str| {
         let mut server = project.server(&[]);
         server.greet_as(client, "2025-06-18", json!({}));
@@ -2359,7 +2359,7 @@ fn the_frames_of_a_session_that_ends_are_free() {
     // A field of another type does not keep the frames either.
     session.hook("session-end", None, json!({ "background_tasks": 5, "cwd": ["x"] }));
     let told = session.project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
-    assert!(told.contains("Nobody works on f1 (Shop)"), "{told}");
+    assert!(told.contains("No one works on f1 (Shop)"), "{told}");
     next.done(Some("next"), "activate", json!({ "frame": "f1" }));
 }
 

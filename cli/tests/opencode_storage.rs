@@ -317,5 +317,5 @@ fn a_session_is_followed_while_its_answers_run() {
     let _ = watch.kill();
     watch.wait().unwrap();
     let told = told.join("\n");
-    assert!(told.contains("\"status\":\"completed\"") && !told.contains("went on without an end"), "{told}");
+    assert!(told.contains("\"status\":\"completed\"") && !told.contains("continued without an end"), "{told}");
 }

@@ -230,7 +230,7 @@ fn links_stay_and_only_regular_files_are_replaced() {
         let output = here(&["view", name, "--force"]);
         assert_eq!(output.status.code(), Some(4), "{name}");
         let error = String::from_utf8(output.stderr).unwrap();
-        assert!(error.contains(&format!("{name} is no regular file")), "{error}");
+        assert!(error.contains(&format!("{name} is not a regular file")), "{error}");
     }
     let database =
         fs::read_dir(&stack).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_file()).unwrap();

@@ -2,7 +2,8 @@
 //! header, with the layout of structs on 64-bit systems. Programs that were built with an earlier library of the same
 //! soname rely on every line, so none may be changed or removed.
 //!
-//! `UPDATE_ABI=1 cargo test --features capi --lib abi` records what was added. After a new soname it writes all lines anew.
+//! `UPDATE_ABI=1 cargo test --features capi --lib abi` records what was added. After a new soname it rewrites
+//! all lines.
 
 use std::collections::BTreeMap;
 use std::mem::{align_of, offset_of, size_of};
@@ -80,7 +81,7 @@ fn type_and_name(declaration: &str) -> (String, String) {
     (kind.trim_end().to_owned(), name.to_owned())
 }
 
-/// The type of a parameter. Its name is no part of the interface.
+/// The type of a parameter. Its name is not a part of the interface.
 fn parameter(declaration: &str) -> String {
     let (kind, name) = type_and_name(declaration);
     if kind.is_empty() { name } else { kind }
@@ -168,7 +169,7 @@ fn refusal(recorded: &Interface, current: &Interface) -> Option<String> {
     Some(format!(
         "programs that were built with {} would fail with this library:\n{broken}Put it back. If that cannot be, the \
          library needs a new soname: raise CALLSTACK_ABI in src/capi/version.rs and the minor version (from 1.0 on: \
-         the major one) with scripts/set-version, then write the record anew: {UPDATE}",
+         the major one) with scripts/set-version, then rewrite the record: {UPDATE}",
         recorded.get(soname).map_or("the last release", String::as_str)
     ))
 }

@@ -42,7 +42,7 @@ const SOURCES: [(&str, &str); 10] = [
 
 const HISTORY: (&str, &str) = ("history", include_str!("history.rs"));
 
-/// Types of parameters that are no records.
+/// Types of parameters that are not records.
 const PLAIN: [&str; 6] = ["text", "flag", "time", "any", "Stack", "Context"];
 
 fn root() -> PathBuf {
@@ -299,8 +299,8 @@ fn errors() -> Vec<Value> {
         let name = constant.ident.to_string();
         let Some(code) = name.strip_prefix("CALLSTACK_ERROR_") else { continue };
         let code = code.to_lowercase();
-        let Expr::Lit(literal) = &*constant.expr else { panic!("{name} is no literal") };
-        let Lit::Int(number) = &literal.lit else { panic!("{name} is no number") };
+        let Expr::Lit(literal) = &*constant.expr else { panic!("{name} is not a literal") };
+        let Lit::Int(number) = &literal.lit else { panic!("{name} is not a number") };
         let known = KINDS.iter().find(|(_, _, known, _)| *known == code);
         errors.push(json!({
             "code": code,

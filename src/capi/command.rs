@@ -325,13 +325,13 @@ pub unsafe extern "C" fn callstack_answer(
     }
 }
 
-/// Resumes a blocked frame: sets its status to `in_progress` and makes it the active frame. It succeeds once,
-/// so of several processes one continues the frame.
+/// Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame, and an actor with a
+/// name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
 ///
-/// - `frame` (FrameRef): the frame, `blocked`.
+/// - `frame` (FrameRef): the frame, `blocked` or `in_progress`.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not blocked, _HELD; the storage
-/// errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`, _HELD; the
+/// storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_resume(
     stack: *mut Callstack,

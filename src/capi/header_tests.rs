@@ -1,7 +1,7 @@
 //! The committed C header is the one that is generated from the sources, and it declares every function that the
 //! library exports.
 //!
-//! `UPDATE_HEADER=1 cargo test --features capi --lib header` writes it anew.
+//! `UPDATE_HEADER=1 cargo test --features capi --lib header` rewrites it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -200,7 +200,7 @@ impl JsonSchema for NextFrame {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let frame = generator.subschema_for::<FrameRef>();
-        json_schema!({ "anyOf": [frame, { "const": true }] })
+        json_schema!({ "anyOf": [frame, { "type": "boolean" }] })
     }
 }
 

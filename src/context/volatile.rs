@@ -581,8 +581,8 @@ fn next_action(
                 format!("No planned child can begin: {child} waits for {dependency}, which is {status}{step}.")
             } else if node.status() == FrameStatus::Blocked {
                 match node.record().pending_answer() {
-                    Some(_) => "This frame is blocked, and its question is answered: it can go on.".to_owned(),
-                    None => "This frame is blocked: end your turn; it goes on when it is answered.".to_owned(),
+                    Some(_) => "This frame is blocked, and has its answer: it can resume.".to_owned(),
+                    None => "This frame is blocked: end your turn; it resumes when it is answered.".to_owned(),
                 }
             } else if node.parent().is_none() && node.record().placeholder {
                 // It has only what the person said last: nothing that could be met for good.
@@ -632,7 +632,7 @@ fn is_lost(tree: &Tree, handle: Handle) -> bool {
 
 fn go_on_above(tree: &Tree, handle: Handle) -> String {
     match tree.node(handle).parent().and_then(|parent| tree.nearest_open(parent)) {
-        Some(above) => format!("end your turn; {above} goes on."),
+        Some(above) => format!("end your turn; {above} resumes."),
         None => match tree.unfinished_below(handle).find(|below| tree.node(*below).status().is_open()) {
             Some(below) => format!("{below} below it is still {}. Finish or invalidate it.", tree.node(below).status()),
             None => "its tree is done.".to_owned(),
@@ -681,7 +681,7 @@ fn waiting_warning(
 /// do if the dependency cannot be completed any more.
 fn next_step(wording: &Wording, dependent: Handle, dependency: Handle, status: FrameStatus) -> String {
     match status {
-        FrameStatus::Failed => format!(". To begin {dependency} anew, {}", wording.retry(dependency)),
+        FrameStatus::Failed => format!(". To try {dependency} again, {}", wording.retry(dependency)),
         FrameStatus::Invalidated => format!(": {}", wording.rewire(dependent)),
         _ => String::new(),
     }
@@ -692,7 +692,7 @@ fn next_step(wording: &Wording, dependent: Handle, dependency: Handle, status: F
 fn remedy(wording: &Wording, tree: &Tree, dependent: Handle, dependency: Handle) -> String {
     let rewire = wording.rewire(dependent);
     match tree.node(dependency).status() {
-        FrameStatus::Failed => format!("to begin {dependency} anew, {}; or {rewire}", wording.retry(dependency)),
+        FrameStatus::Failed => format!("to try {dependency} again, {}; or {rewire}", wording.retry(dependency)),
         _ => rewire,
     }
 }
@@ -724,7 +724,7 @@ fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: H
     };
     if let Some(child) = node.finished_children().next_back().filter(has_failed) {
         let (named, retry) = (named(contexts, tree, child), wording.retry(child));
-        text.push_str(&format!("<warning>Child {named} has failed. To begin it anew, {retry}.</warning>\n"));
+        text.push_str(&format!("<warning>Child {named} has failed. To try it again, {retry}.</warning>\n"));
     }
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     // Workers do the parts of a planned frame before the frame.

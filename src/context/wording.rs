@@ -167,7 +167,7 @@ impl Wording {
             }
             (None, false) => format!("Child {child} is blocked: answer it, or {give_up}."),
             (Some(activate), true) => format!("Child {child} is answered: run it with {activate} {child}."),
-            (None, true) => format!("Child {child} is answered: it can go on."),
+            (None, true) => format!("Child {child} is answered: resume it."),
         }
     }
 
@@ -193,7 +193,7 @@ impl Wording {
                 format!("{finish}; next is {by}{next}.")
             }
             (None, Some((parent, FrameStatus::Planned))) => format!("{finish}; {parent} is planned and follows."),
-            (None, Some((parent, _))) => format!("{finish}; {parent} goes on."),
+            (None, Some((parent, _))) => format!("{finish}; {parent} resumes."),
             (None, None) => format!("{finish}, which ends the whole task."),
         }
     }

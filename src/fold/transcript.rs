@@ -225,8 +225,8 @@ pub struct CallOutcome {
 
 /// The numbers of items: each is the same in each request that repeats the item. The number does not depend
 /// on three things that change: marks of a prompt cache move, hosts shorten old outcomes, and a compaction
-/// removes what is before an item. It does depend on what is just before the item: words such as `go on` are
-/// said more than once.
+/// removes what is before an item. It does depend on what is just before the item: words such as `continue`
+/// are said more than once.
 #[derive(Default)]
 pub(crate) struct Ids {
     conversation: u64,

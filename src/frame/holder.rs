@@ -208,7 +208,7 @@ impl Holder {
             // Its ID says nothing to a reader.
             (HolderKind::Host, _) => "a host".to_owned(),
             (HolderKind::Conversation, true) => "a subagent".to_owned(),
-            (_, true) => "somebody who works by hand".to_owned(),
+            (_, true) => "a person who works by hand".to_owned(),
             (kind, false) => {
                 let name = self.name.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect::<String>();
                 format!("{kind} `{}`", shown(&name))

@@ -93,7 +93,7 @@ impl fmt::Display for Priority {
 }
 
 fn unknown(given: impl fmt::Display) -> String {
-    format!("{given} is no priority: give a number from 0, the most urgent, to 4")
+    format!("{given} is not a priority: give a number from 0, the most urgent, to 4")
 }
 
 #[cfg(test)]
@@ -110,6 +110,6 @@ mod tests {
             assert!(wrong.parse::<Priority>().is_err(), "{wrong}");
         }
         let error = serde_json::from_str::<Priority>("5").unwrap_err().to_string();
-        assert!(error.contains("5 is no priority: give a number from 0, the most urgent, to 4"), "{error}");
+        assert!(error.contains("5 is not a priority: give a number from 0, the most urgent, to 4"), "{error}");
     }
 }

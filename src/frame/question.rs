@@ -43,7 +43,7 @@ pub struct Question {
 
 impl Question {
     /// The question whose answer is the reason of a reopening.
-    pub(crate) const REOPENED: &str = "It was completed, and goes on. What is wrong?";
+    pub(crate) const REOPENED: &str = "It was completed and reopened. What is wrong?";
 
     /// The reason for which a completed frame was reopened, if this is the question of a reopening.
     pub fn reopening(&self) -> Option<&str> {

@@ -137,7 +137,7 @@ impl FrameStatus {
     pub(crate) fn advice(self, to: FrameStatus) -> &'static str {
         match self {
             FrameStatus::InProgress if to == self => {
-                "somebody has begun it already: leave it to them, or choose another frame"
+                "another actor has begun it: leave it to them, or choose another frame"
             }
             FrameStatus::Planned => "activate it first, or invalidate it",
             FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
@@ -145,7 +145,7 @@ impl FrameStatus {
             FrameStatus::Completed => {
                 "it is finished; reopen it if it is wrong, push a new frame for further work, or invalidate it"
             }
-            FrameStatus::Failed => "retry it, which begins it anew in a new frame, or invalidate it",
+            FrameStatus::Failed => "retry it, which makes a new frame for it, or invalidate it",
             FrameStatus::Invalidated => "an invalidated frame cannot be restored; plan a new frame instead",
         }
     }
@@ -155,7 +155,7 @@ impl FrameStatus {
         match self {
             FrameStatus::Planned => "edit it",
             FrameStatus::InProgress | FrameStatus::Blocked => {
-                "what has begun keeps its place and what it needs, and only a person corrects its words; finish it, or invalidate it and plan \
+                "once begun, it keeps its place and what it needs, and only a person corrects its words; finish it, or invalidate it and plan \
                  another frame"
             }
             FrameStatus::Completed | FrameStatus::Failed => "it is finished; plan another frame for further work",
@@ -169,7 +169,7 @@ impl FrameStatus {
             FrameStatus::Completed => {
                 "choose a parent that is in_progress or blocked, or reopen it first if it is wrong"
             }
-            FrameStatus::Failed => "choose a parent that is in_progress or blocked, or begin it anew with a retry",
+            FrameStatus::Failed => "choose a parent that is in_progress or blocked, or retry it",
             _ => "choose a parent that is in_progress or blocked",
         }
     }
@@ -178,10 +178,10 @@ impl FrameStatus {
     pub(crate) const fn advice_instead_of_answer(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it, and put what it must know into its criteria or its parent",
-            FrameStatus::InProgress => "it works: write to its session, or wait until it asks",
+            FrameStatus::InProgress => "it runs: write to its session, or wait until it asks",
             FrameStatus::Blocked => "answer it",
             FrameStatus::Completed => "it is finished; push a new frame for further work",
-            FrameStatus::Failed => "retry it, which begins it anew in a new frame",
+            FrameStatus::Failed => "retry it, which makes a new frame for it",
             FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",
         }
     }
@@ -190,7 +190,7 @@ impl FrameStatus {
     pub(crate) const fn advice_instead_of_retry(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it",
-            FrameStatus::InProgress => "wait for its results; if nobody works on it, pop it as failed first",
+            FrameStatus::InProgress => "wait for its results; if no one works on it, pop it as failed first",
             FrameStatus::Completed => "push a new frame for further work",
             FrameStatus::Blocked | FrameStatus::Failed => "retry it",
             FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",

@@ -328,7 +328,7 @@ impl Plan<'_> {
                 None if said.is_empty() => {}
                 None => {
                     let line = 1 + self.text[..entry.words.start].matches('\n').count();
-                    collector.report(format!("line {line}"), "is around no item; left out");
+                    collector.report(format!("line {line}"), "belongs to no item; left out");
                 }
             }
         }
@@ -396,7 +396,7 @@ impl Plan<'_> {
             Some(Work) if is_dropped => Ok(Removed),
             Some(fate) => Ok(fate),
             None => {
-                collector.report(place, format!("the mark `[{mark}]` is unknown; it waits until somebody answers"));
+                collector.report(place, format!("the mark `[{mark}]` is unknown; it waits until a person answers"));
                 Err(format!("It is marked with `[{mark}]`."))
             }
         }

@@ -154,7 +154,7 @@ impl Collector {
         if self.is_strict {
             for handle in tree.handles().filter(|handle| plan.has_begun_early(*handle)) {
                 let id = plan.frames[handle.index()].session_id.clone();
-                self.report(id, "is in progress, but depends on what is not done; it waits until somebody answers");
+                self.report(id, "is in progress, but depends on what is not done; it waits until a person answers");
                 self.wait(place(handle), "It is in progress elsewhere, and depends on what is not done.");
             }
         }
@@ -207,7 +207,7 @@ impl Collector {
             place,
             match parent == id {
                 true => "It is its own parent.".to_owned(),
-                false => format!("It is to be below `{parent}`, and that below it."),
+                false => format!("It would be below `{parent}`, and `{parent}` below it."),
             },
         );
     }
@@ -244,8 +244,8 @@ impl Collector {
         }
         for id in named {
             let reason = match id == frame.session_id {
-                true => "It is to wait for itself.".to_owned(),
-                false => format!("It is to wait for `{id}`, and that for it."),
+                true => "It would wait for itself.".to_owned(),
+                false => format!("It would wait for `{id}`, and `{id}` for it."),
             };
             self.wait(place, reason);
         }
@@ -280,7 +280,7 @@ impl Plan<'_> {
     /// Why other frames wait for a frame that is not work.
     fn when_over(&self, handle: Handle) -> String {
         let word = self.frames[handle.index()].no_work.as_deref().unwrap_or_default();
-        format!("It is no work for an agent ({word}). Answer when it is over.")
+        format!("It is not work for an agent ({word}). Answer when it is over.")
     }
 
     /// Gives a frame its status. The frames below it already have theirs. `ends_alone`: a frame that is not

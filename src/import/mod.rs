@@ -220,7 +220,7 @@ fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error
 fn in_conflict(what: &'static str, text: &str) -> Option<Error> {
     let mut lines = (1..).zip(text.lines());
     let (number, _) = lines.find(|(_, line)| line.starts_with('<') && beads::conflict_mark(line).is_some())?;
-    Some(Error::json(what, format!("line {number} is a mark of a merge conflict, which nobody has settled")))
+    Some(Error::json(what, format!("line {number} is a mark of a merge conflict, which is not settled")))
 }
 
 /// Detects the format of a text and reads a tree from it.
@@ -379,7 +379,7 @@ fn take_labels(object: &mut Map<String, Value>, place: &str, collector: &mut Col
     let distinct: HashSet<&str> = texts.iter().map(|text| text.trim()).collect();
     let labels = marks::labels(texts.iter().cloned());
     if !value.is_array() || texts.len() < entries.len() || labels.len() < distinct.len() {
-        collector.report(place, "some of its `labels` are no texts, empty or too long; these are left out");
+        collector.report(place, "some of its `labels` are not texts, or are empty or too long; these are left out");
     }
     labels
 }

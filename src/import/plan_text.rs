@@ -117,7 +117,7 @@ fn check_lines(after: &[Entry], known: &HashMap<Handle, Entry>) -> Result<HashSe
     for entry in after {
         let Some(handle) = entry.handle else { continue };
         let Some(was) = known.get(&handle) else {
-            return Err(at(entry, format!("{handle} is no frame of this plan; a new frame has no handle")));
+            return Err(at(entry, format!("{handle} is not a frame of this plan; a new frame has no handle")));
         };
         if !listed.insert(handle) {
             return Err(at(entry, format!("{handle} is there twice")));
@@ -426,7 +426,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, PlanTextError> {
         let level = blanks.sum::<usize>() / LEVEL;
         let item = body.strip_prefix("- ").or_else(|| body.strip_prefix("* "));
         let item = item.ok_or_else(|| {
-            wrong("a line is `- [ ] Title`, with (fN) behind the title of a frame that is there".to_owned())
+            wrong("a line is `- [ ] Title`, with (fN) after the title of a frame that exists".to_owned())
         })?;
         let (mark, rest) = mark_of(item.trim()).map_err(wrong)?;
         let (title, handle, depends_on) = parts_of(rest).map_err(wrong)?;
@@ -448,7 +448,7 @@ fn mark_of(item: &str) -> Result<(Option<FrameStatus>, &str), String> {
         Some(status) => Ok((Some(*status), rest.trim())),
         // A title may begin with a word in brackets.
         None if inside.chars().count() > 1 => Ok((None, item)),
-        None => Err(format!("[{inside}] is no mark; a new frame is `- [ ] Title`")),
+        None => Err(format!("[{inside}] is not a mark; a new frame is `- [ ] Title`")),
     }
 }
 
@@ -472,7 +472,7 @@ fn parts_of(text: &str) -> Result<(&str, Option<Handle>, Vec<Handle>), String> {
     match names.and_then(|(_, names)| needed_in(names)) {
         Some(depends_on) => Ok((title, Some(handle), depends_on)),
         None => Err(format!(
-            "behind ({handle}) stands only what it needs, by handles: `after f2, f3`; its title stands before ({handle})"
+            "only the frames that it needs come after ({handle}), by handles: `after f2, f3`; its title comes before ({handle})"
         )),
     }
 }

@@ -200,7 +200,7 @@ impl Plan {
             }
             self.collector.report(
                 &place,
-                "is beside the tags, where Task Master does not read it; it waits until somebody answers",
+                "is beside the tags, where Task Master does not read it; it waits until a person answers",
             );
             self.read_task(&above, task, &place);
         }
@@ -283,7 +283,7 @@ impl Plan {
             reasons.for_each(|reason| self.collector.wait(index, reason));
         }
         if named_parent(&self.collector.frames[index].extra).as_ref() == Some(&number) {
-            self.collector.report(place, "is its own parent; it waits until somebody answers");
+            self.collector.report(place, "is its own parent; it waits until a person answers");
             self.collector.wait(index, "It is its own parent in Task Master.");
         }
         let above_it = Some(parent).filter(|parent| !parent.is_empty());
@@ -327,7 +327,7 @@ impl Plan {
                     }
                     None if frame.status.is_unfinished() => {
                         let what = format!("depends on task {number}, which is not in the file");
-                        self.collector.report(id, format!("{what}; it waits until somebody answers"));
+                        self.collector.report(id, format!("{what}; it waits until a person answers"));
                         self.collector.wait(place, format!("It {what}."));
                     }
                     None => self.collector.report(
@@ -402,7 +402,7 @@ fn take_status(task: &mut Map<String, Value>, place: &str, collector: &mut Colle
     match fate::of(STATUSES, &status) {
         Some(fate) => (fate, None),
         None => {
-            collector.report(place, format!("the status `{status}` is unknown; it waits until somebody answers"));
+            collector.report(place, format!("the status `{status}` is unknown; it waits until a person answers"));
             (Work, Some(format!("Its status in Task Master is `{status}`.")))
         }
     }
@@ -452,7 +452,7 @@ fn take_dependencies(
         collector.report(
             place,
             format!(
-                "a dependency is neither a number nor a text, {}; it waits until somebody answers",
+                "a dependency is neither a number nor a text, {}; it waits until a person answers",
                 unreadable.join(", ")
             ),
         );

@@ -448,10 +448,7 @@ impl Turn<'_> {
         let behind: Vec<String> =
             pending(node.conversation()).iter().skip(1).map(|call| one_line(&call.name)).collect();
         if !behind.is_empty() {
-            text.push_str(&format!(
-                "\nNot carried out, because they came behind its pop_frame: {}.",
-                behind.join(", ")
-            ));
+            text.push_str(&format!("\nNot carried out, because they came after its pop_frame: {}.", behind.join(", ")));
         }
         let frame = FrameRef::from(self.frame);
         let mut draft = Draft::new(tree, now);

@@ -530,7 +530,7 @@ impl Turn<'_> {
                 self.answer(id, Some("another host runs it".to_owned()));
             } else if self.tree.node(handle).status() == FrameStatus::Blocked {
                 let reason = match self.tree.node(handle).record().waits_for() {
-                    "" => "somebody else has blocked it".to_owned(),
+                    "" => "another actor has blocked it".to_owned(),
                     reason => beginning(reason, REASON_CHARACTERS).to_owned(),
                 };
                 self.salvage(id, session_id, reason);

@@ -535,7 +535,7 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
     };
     let happened = match (frame.status, frame.pending_answer()) {
         (_, Some(answer)) => format!(
-            "Frame {handle} was blocked{waited_for}\nThe answer: {}\nGo on with it from what is there already",
+            "Frame {handle} was blocked{waited_for}\nThe answer: {}\nContinue from what is there already",
             quoted(answer)
         ),
         (FrameStatus::Blocked, None) if frame.current_question().is_none() || frame.is_salvaged() => {
@@ -544,17 +544,15 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
                 nothing if nothing.is_empty() => " ".to_owned(),
                 words => format!("\nIt had reported: {words}\n"),
             };
-            format!(
-                "Your work on frame {handle} was interrupted.{reported}Look at what is there already, go on from it"
-            )
+            format!("Your work on frame {handle} was interrupted.{reported}See what is there already, continue from it")
         }
         (FrameStatus::Blocked, None) => format!(
-            "Frame {handle} was blocked{waited_for}\nIt is to go on, without an answer. Look at what is there now, go on from it"
+            "Frame {handle} was blocked{waited_for}\nIt is to resume, without an answer. See what is there now, continue from it"
         ),
         _ if frame.questions.last().is_some_and(|last| last.reopening().is_some()) => {
             let reason = frame.questions.last().and_then(Question::reopening).unwrap_or_default();
             format!(
-                "Frame {handle} was completed, and goes on. What is wrong: {}\nLook at what is there already, go on from it",
+                "Frame {handle} was completed and reopened. What is wrong: {}\nSee what is there already, continue from it",
                 quoted(reason)
             )
         }
@@ -564,9 +562,7 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             let answered = answered.map_or(" ".to_owned(), |(last, answer)| {
                 format!("\nIt was asked: {}\nThe answer: {}\n", quoted(&last.question), quoted(answer))
             });
-            format!(
-                "Your work on frame {handle} was interrupted.{answered}Look at what is there already, go on from it"
-            )
+            format!("Your work on frame {handle} was interrupted.{answered}See what is there already, continue from it")
         }
     };
     // The session already knows the rest.
@@ -576,7 +572,7 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
 /// The prompt for a session that was compacted because its agent has asked for that.
 pub(super) fn after_checkpoint(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     // The context has the full instruction, because the conversation has forgotten it.
-    format!("The checkpoint is made. Go on with frame {handle} from there.\n\n{}", aim(tree, handle, tools, ""))
+    format!("The checkpoint is made. Continue frame {handle} from there.\n\n{}", aim(tree, handle, tools, ""))
 }
 
 /// The reason for the salvage of a session that ended without a pop.
@@ -604,7 +600,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             resume_or_give_up(handle, is_asking, tools)
         }
         FrameStatus::Failed if node.retried_as().is_none() => {
-            format!("{}; or go on without it. {}", begin_anew(handle, tools), next_or_own(tree, handle, tools))
+            format!("{}; or do without it. {}", begin_anew(handle, tools), next_or_own(tree, handle, tools))
         }
         _ => next_or_own(tree, handle, tools),
     });
@@ -626,7 +622,7 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
             (FrameStatus::Planned, _, Some(problem)) => {
                 lines.push(format!("{name} could not be started: {}.", one_line(problem)));
             }
-            (FrameStatus::Planned, _, None) => lines.push(format!("{name} is planned, and nobody has begun it.")),
+            (FrameStatus::Planned, _, None) => lines.push(format!("{name} is planned, and has not begun.")),
             (FrameStatus::InProgress, true, _) => {
                 let resume =
                     tools.get(ToolRole::Activate).map_or(String::new(), |tool| format!(" {tool} {handle} resumes it."));
@@ -734,8 +730,8 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
 /// How the caller of a failed frame retries it.
 fn begin_anew(handle: Handle, tools: &ToolNames) -> String {
     match tools.get(ToolRole::Activate) {
-        Some(activate) => format!("{activate} {handle} with retry begins it anew, with what it has learned"),
-        None => "Retry it to begin it anew, with what it has learned".to_owned(),
+        Some(activate) => format!("{activate} {handle} with retry starts it over, with what it has learned"),
+        None => "Retry it, with what it has learned".to_owned(),
     }
 }
 
@@ -743,8 +739,8 @@ fn begin_anew(handle: Handle, tools: &ToolNames) -> String {
 fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> String {
     let answer = if is_asking { " with the answer" } else { "" };
     let resume = match tools.get(ToolRole::Activate) {
-        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped, with retry it begins anew"),
-        None => format!("activate {handle}{answer} to go on where it stopped, or retry it to begin anew"),
+        Some(activate) => format!("{activate} {handle}{answer} resumes where it stopped, with retry it starts over"),
+        None => format!("activate {handle}{answer} to resume where it stopped, or retry it"),
     };
     let give_up = match tools.get(ToolRole::Invalidate) {
         Some(invalidate) => format!("{invalidate} {handle} gives it up"),
@@ -779,6 +775,6 @@ pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<Str
 
 /// The advice on the next step for the caller of a frame that has ended: a sibling, or its own frame.
 fn next_or_own(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
-    let own = || "Next: nothing else is planned beside it; go on with your own frame.".to_owned();
+    let own = || "Next: nothing else is planned beside it; continue your own frame.".to_owned();
     next(tree, handle, tools).unwrap_or_else(own)
 }

@@ -199,7 +199,7 @@ impl Turn<'_> {
     pub fn entered(&mut self, session_id: &str, frame: Handle) -> Vec<Handle> {
         let is_below = |entered: &Handle| self.tree.is_ancestor(frame, *entered);
         let below: Vec<Handle> = self.sessions.entered(session_id, self.tree).filter(is_below).collect();
-        self.interrupt(&below, &format!("It was interrupted: its conversation has gone on with {frame}"));
+        self.interrupt(&below, &format!("It was interrupted: its conversation has continued with {frame}"));
         let from = self.sessions.place(session_id, self.tree).filter(|from| *from != frame);
         let is_own = self.tree.by_id(session_id) == Some(frame);
         let way = &mut self.sessions.known.entry(session_id.to_owned()).or_default().way;

@@ -501,7 +501,7 @@ mod tests {
         subagents.framed("c");
         subagents.framed("c");
         assert_eq!(created(&mut subagents, "c", TITLE, 9), None);
-        assert_eq!(subagents.titled("nobody", TITLE, true), None);
+        assert_eq!(subagents.titled("unknown", TITLE, true), None);
         let expected = SubagentStatistics { sessions: 1, detected: 1, frames_created: 1, ..Default::default() };
         assert_eq!(subagents.statistics(), expected);
         assert_eq!(subagents.get("c").unwrap().created_at, 0);
@@ -515,10 +515,10 @@ mod tests {
         assert_eq!(subagents.idle("c", 1_000), None);
         assert_eq!(subagents.deadline(), Some(6_000));
         assert_eq!(subagents.idle("c", 3_000), None);
-        assert_eq!(subagents.deadline(), Some(6_000), "told again, the time does not start anew");
+        assert_eq!(subagents.deadline(), Some(6_000), "told again, the time does not start again");
         assert_eq!(subagents.poll(5_999), []);
         subagents.activity("c", 5_999);
-        assert_eq!((subagents.deadline(), subagents.poll(60_000)), (None, vec![]), "it went on");
+        assert_eq!((subagents.deadline(), subagents.poll(60_000)), (None, vec![]), "it continued");
 
         subagents.idle("c", 70_000);
         assert_eq!(subagents.poll(75_000), complete("c"));
@@ -540,7 +540,7 @@ mod tests {
         subagents.message("c", false, 60_001);
         assert_eq!(subagents.idle("c", 60_002), create("c"));
         subagents.framed("c");
-        assert_eq!(subagents.deadline(), Some(65_002), "it has a frame, which nobody else completes");
+        assert_eq!(subagents.deadline(), Some(65_002), "it has a frame, which nothing else completes");
 
         created(&mut subagents, "d", "another", 60_000);
         (0..9).for_each(|time| subagents.message("d", false, 60_000 + time));

@@ -71,7 +71,7 @@ mod tests {
         }
         timers.set("c", 30);
         timers.cancel(&"e");
-        timers.cancel(&"nobody");
+        timers.cancel(&"unknown");
         assert_eq!(timers.next(), Some(20));
         assert_eq!(timers.due(19), [""; 0]);
         assert_eq!(timers.pending(20).copied().collect::<Vec<_>>(), ["c", "d"]);

@@ -127,7 +127,7 @@ mod tests {
         let received = |event: &str| patterns.receive(serde_json::from_str(event).unwrap()).is_subagent;
         assert!(received(r#"{"kind": "sessionCreated", "sessionID": "c", "parentID": "p", "title": "Helper 1"}"#));
         assert!(received(r#"{"kind": "sessionUpdated", "sessionID": "c", "title": "helper"}"#));
-        assert!(!received(r#"{"kind": "sessionCreated", "sessionID": "p", "title": "Helper of nobody"}"#));
+        assert!(!received(r#"{"kind": "sessionCreated", "sessionID": "p", "title": "Helper of none"}"#));
         assert!(!received(r#"{"kind": "sessionIdle", "sessionID": "c"}"#));
     }
 }

@@ -1,4 +1,5 @@
-//! The archive of a stack: the frames of the store's snapshot, or, where those are of no use, of the tree that the events give.
+//! The archive of a stack: the frames of the store's snapshot, or, if the snapshot cannot be used, the frames
+//! of the tree that the events give.
 
 use std::fmt;
 use std::sync::Arc;
@@ -67,7 +68,8 @@ impl Archive for StackArchive {
             Ok(())
         })?;
         let frames = tree.archived_tree(handle);
-        // A frame of the base that could not be read has a placeholder, also for events that concern it.
+        // A frame of the base that could not be read has a placeholder. Events of the frame are applied to
+        // the placeholder.
         tree.failure_since(0).map_or(Ok(frames), Err)
     }
 }

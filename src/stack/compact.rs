@@ -33,29 +33,34 @@ pub struct HistoryCompaction {
     pub bytes_after: u64,
 }
 
-/// What [`Stack::repair`] has made anew beside the snapshot of the database.
+/// What [`Stack::repair`] has made again in addition to the snapshot of the database.
 #[cfg(all(feature = "session", feature = "sqlite"))]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RepairedFiles {
-    /// True if `state.json` and the files in `frames/` were written again. False: the files were right already, or there are none.
+    /// True if `state.json` and the files in `frames/` were rewritten. False: the files were right already,
+    /// or there are no files.
     pub are_rewritten: bool,
-    /// The folder, within that of the stack, with the files as they were, if some of them were wrong.
+    /// The folder, within the stack's folder, with the files as they were before the repair, if some of them
+    /// were wrong.
     pub kept_in: Option<String>,
 }
 
 impl Stack {
-    /// Replaces the events of finished trees by their last state: of all trees in which nothing is unfinished and whose last event
-    /// was recorded before a time, in milliseconds since the Unix epoch. The database becomes smaller. Frames, handles, contexts
-    /// and logs stay as they are.
+    /// Replaces the events of finished trees by their last state. A tree is replaced if nothing in it is
+    /// unfinished and its last event was recorded before `before`, in milliseconds since the Unix epoch. The
+    /// database becomes smaller. Frames, handles, contexts and logs stay as they are.
     ///
-    /// **What it gives up:** [`Stack::history`] no longer has these events, so [`Stack::spans`], timelines and charts do not know
-    /// when such a frame began and ended, beyond the times in its record. [`Stack::export_history`] writes the frames in place of
-    /// the events that are gone, so `Stack::rebuild` still makes the stack again.
+    /// **What it gives up:** [`Stack::history`] no longer has these events, so [`Stack::spans`], timelines
+    /// and charts do not know when such a frame began and ended, beyond the times in its record.
+    /// [`Stack::export_history`] writes the frames in place of the events that are gone, so `Stack::rebuild`
+    /// still makes the stack again.
     ///
-    /// In one transaction, the events are replayed and compared with the snapshot of the database, and those of the trees that are
-    /// the same are removed. Then the file is rewritten, if a quarter of it is free, which needs as much space on the disk once more.
-    /// Commands of other processes wait meanwhile, about two seconds for 100 MB, up to their [`busy_timeout`](crate::StackOptions::busy_timeout).
+    /// In one transaction, the events are replayed and compared with the snapshot of the database, and the
+    /// events of each tree that is the same in both are removed. Then the file is rewritten, if a quarter of
+    /// it is free. That needs the same space on the disk a second time. Commands of other processes wait
+    /// meanwhile, about two seconds for 100 MB, up to their
+    /// [`busy_timeout`](crate::StackOptions::busy_timeout).
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
@@ -75,31 +80,34 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::Damaged`] if the events do not give what the snapshot has;
-    /// the errors of every command. After an error the history is as it was, and other commands go on.
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::Damaged`] if the events do not give what
+    /// the snapshot has; the errors of every command. After an error the history is as it was, and other
+    /// commands continue.
     pub fn compact_history(&self, before: u64) -> Result<HistoryCompaction> {
         let call = self.as_one_call();
         let log = format!("{DATABASE}-wal");
         let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE) + folder.size(&log));
         let bytes_before = bytes();
         let compacted = call.command(|journal, deadline| {
-            // The files beside the database are brought up to date with the events that go.
+            // The files beside the database are first brought up to date with the events that are removed.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             let _ = journal.write_mirror(tree, clock, MirrorScope::All, deadline);
-            // What is wrong with a snapshot, or with old events, does not keep the other commands from their work.
+            // A fault of a snapshot, or of old events, does not prevent other commands.
             Ok(journal.compact(tree, before, deadline))
         })??;
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
     }
 
-    /// Makes everything anew that follows from the events: the snapshot in the database, and, if the stack has a mirror,
-    /// `state.json` and the files in `frames/`. It is for a stack whose [`Stack::health`] finds these wrong. The frames whose
-    /// events were compacted come from the snapshot that the events follow.
+    /// Makes again everything that follows from the events: the snapshot in the database, and, if the stack
+    /// has a mirror, `state.json` and the files in `frames/`. It is for a stack where [`Stack::health`] finds
+    /// that these are wrong. The frames whose events were compacted come from the snapshot that the remaining
+    /// events follow.
     ///
-    /// Reads all events in one transaction: some seconds for a million of them, in which commands of other processes wait, up to
-    /// their [`busy_timeout`](crate::StackOptions::busy_timeout). If some of the files are wrong, all of them as they were stay in
-    /// `before-repair/`. Right ones are not written again. Processes that have the stack open go on with the finished trees that they
-    /// have read before: end them, if these were damaged.
+    /// Reads all events in one transaction. This takes some seconds for a million events, and commands of
+    /// other processes wait meanwhile, up to their [`busy_timeout`](crate::StackOptions::busy_timeout). If
+    /// some of the files are wrong, all of them are kept in `before-repair/` as they were. Files that are
+    /// right are not rewritten. Processes that have the stack open continue with the finished trees that they
+    /// have read before. If these trees were damaged, end the processes.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -115,16 +123,17 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
-    /// every command, and those of the files. If the events cannot be read, nothing has changed. [`Error::Damaged`] too if the database
-    /// itself is damaged: then the files may be all that is left of some frames.
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the
+    /// events; the errors of every command, and those of the files. If the events cannot be read, nothing has
+    /// changed. [`Error::Damaged`] also if the database itself is damaged. Then the files may be all that is
+    /// left of some frames.
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub fn repair(&self) -> Result<RepairedFiles> {
         self.check_working()?;
         if let Some(folder) = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE)) {
             let found = super::health::database_of(folder, self.begin_call().remaining())?;
             if let Some(problem) = found.problems.first() {
-                let advice = "nothing was made anew; copy the folder, then make another stack of the events that can be read \
+                let advice = "nothing was repaired; copy the folder, then make another stack of the events that can be read \
                               (Stack::export_history and Stack::rebuild) or of the files";
                 return Err(Error::damaged(folder.path_of(DATABASE).display().to_string(), problem, advice));
             }
@@ -136,8 +145,8 @@ impl Stack {
         Ok(repaired)
     }
 
-    /// Replays the events up to the snapshot of the store, and compares each tree with it that nobody changes meanwhile. Commands do
-    /// not wait for it.
+    /// Replays the events up to the snapshot of the store, and compares each tree with the snapshot if no
+    /// process changes the tree meanwhile. Commands do not wait for it.
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of

@@ -22,7 +22,8 @@ impl Stack {
         self.advised_context(&frame.into(), settings, Advice::default())
     }
 
-    /// As [`Stack::context`], for a conversation that had it before: advice that is given once is left out.
+    /// As [`Stack::context`], for a conversation that has already had the context. Advice that is given only
+    /// once is left out.
     #[cfg(feature = "tools")]
     pub(crate) fn context_again(&self, frame: Handle, settings: &Settings) -> Result<Arc<Context>> {
         self.advised_context(&frame.into(), settings, Advice { planning: false, ..Advice::default() })
@@ -35,7 +36,7 @@ impl Stack {
         self.cached_context(&key, now).map(|(context, _)| context)
     }
 
-    /// The context of a frame; true if it was in the cache.
+    /// The context of a frame, and true if the context was in the cache.
     pub(super) fn cached_context(&self, key: &Key<'_>, now: u64) -> Result<(Arc<Context>, bool)> {
         let contexts = &self.inner.contexts;
         if let Some(context) = contexts.find(key, now) {

@@ -1,4 +1,5 @@
-//! Commands that correct what went wrong: frames are begun anew, go on or leave the plan, and commands are taken back.
+//! Commands that correct what went wrong: frames are retried, reopened or taken out of the plan, and commands
+//! are taken back.
 
 use super::Stack;
 use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below, unfinished_dependents};
@@ -9,13 +10,15 @@ use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Command;
 
 impl Stack {
-    /// Begins a failed or blocked frame anew: creates a planned frame beside it, with the same title, criteria and
-    /// dependencies, as its next attempt. `note` says what must be done differently, or answers what the frame waits for.
+    /// Retries a failed or blocked frame: creates a planned frame beside it, with the same title, criteria
+    /// and dependencies, as its next attempt. `note` says what must be done differently, or answers what the
+    /// frame waits for.
     ///
-    /// A blocked frame fails; its results and its question stay. The planned frames below it are invalidated. The context
-    /// of the new frame shows the earlier attempts: why they failed, their artifacts and decisions. Everybody else sees the
-    /// newest attempt alone, whose place is behind the one before it, and frames that depend on any attempt wait for the
-    /// newest. What the earlier attempt has done to files stays as it is.
+    /// A blocked frame becomes failed; its results and its question stay. The planned frames below it are
+    /// invalidated. The context of the new frame shows the earlier attempts: why they failed, their artifacts
+    /// and decisions. All other contexts show only the newest attempt, directly after the place of the
+    /// attempt before it. Frames that depend on any attempt wait for the newest one. A retry does not undo
+    /// what the earlier attempt has done to files.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
@@ -34,10 +37,10 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither failed nor
-    /// blocked, or was begun anew already; [`Error::ParentClosed`] if its parent is completed, failed or invalidated;
-    /// [`Error::Full`]; [`Error::Held`] if a host still runs it. A frame that is in_progress can be begun anew if it was
-    /// interrupted; otherwise pop it as failed first.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither
+    /// failed nor blocked, or was retried already; [`Error::ParentClosed`] if its parent is completed, failed
+    /// or invalidated; [`Error::Full`]; [`Error::Held`] if a host still runs it. A frame that is in_progress
+    /// can be retried if it was interrupted; otherwise pop it as failed first.
     pub fn retry(&self, frame: impl Into<FrameRef>, note: Option<String>) -> Result<Retried> {
         let frame = frame.into();
         let events = self.execute_made(|| {
@@ -56,8 +59,9 @@ impl Stack {
         })
     }
 
-    /// Lets a completed frame that turned out to be wrong go on. It is in_progress again and becomes the active frame; its results are those
-    /// so far, and its context shows the reason. What depends on it and is planned waits again; what has begun is reported.
+    /// Reopens a completed frame that turned out to be wrong. The frame is in_progress again and becomes the
+    /// active frame. Its results become its results so far, and its context shows the reason. Planned frames
+    /// that depend on it wait again; frames that depend on it and have begun are reported.
     ///
     /// ```
     /// use callstack_core::{FrameStatus, NewFrame, PopStatus, Stack};
@@ -98,8 +102,8 @@ impl Stack {
         self.invalidated(Command::Invalidate { frame: frame.into(), reason: reason.into() })
     }
 
-    /// Invalidates several frames for one reason, all or none, and all planned frames below them; with `open_too` also those that are
-    /// in_progress or blocked.
+    /// Invalidates several frames for one reason, all or none, and all planned frames below them; with
+    /// `open_too` also the frames below them that are in_progress or blocked.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack};
@@ -123,7 +127,7 @@ impl Stack {
         self.invalidated(Command::InvalidateAll { frames, reason: reason.into(), open_too })
     }
 
-    /// Executes a command that invalidates frames, and says whom it concerns.
+    /// Executes a command that invalidates frames, and returns which other frames it concerns.
     fn invalidated(&self, command: Command) -> Result<Invalidated> {
         let events = self.execute(command)?;
         let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
@@ -136,9 +140,10 @@ impl Stack {
         Ok(Invalidated { invalidated, still_open, dependents })
     }
 
-    /// Takes back the last command of the person who gives this one ([`Stack::as_actor`] with a person and its name; without, of those who
-    /// have given none), if nothing has been built on it: what it has changed has not changed since. The last 20 commands of persons are
-    /// remembered. What the command has added is invalidated.
+    /// Takes back the last command of the person who gives this one, if nothing that the command has changed
+    /// has changed since. [`Stack::as_actor`] says who the person is; without a name, it is the last command
+    /// of the persons without a name. The last 20 commands of persons are remembered. What the command has
+    /// added is invalidated.
     ///
     /// ```
     /// use callstack_core::{Actor, FrameStatus, HolderKind, NewFrame, PopStatus, Stack};

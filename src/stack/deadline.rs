@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 /// The time limit of one call, by the monotonic clock of the system.
 #[derive(Clone)]
 pub(crate) struct Deadline {
-    /// When the call asked for the remaining time first, which it does before its first wait. A call that never waits
-    /// does not read the clock.
+    /// The time at which the call first asked for the remaining time, which it does before its first wait. A
+    /// call that never waits does not read the clock.
     began: OnceLock<Instant>,
     limit: Duration,
 }
@@ -21,7 +21,7 @@ impl Deadline {
         Self { began: OnceLock::new(), limit }
     }
 
-    /// The same limit, which begins now if it has not begun, for a call that consists of several calls.
+    /// The same limit, for a call that consists of several calls. If the limit has not begun, it begins now.
     pub(super) fn started(self) -> Self {
         self.began.get_or_init(Instant::now);
         self

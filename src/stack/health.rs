@@ -1,5 +1,5 @@
-//! The health of a stack in a folder: whether its database is sound, its history gives its tree, and the files beside it
-//! show the same.
+//! The health of a stack in a folder: whether its database is undamaged, its history gives its tree, and the
+//! files beside it show the same tree.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -46,22 +46,23 @@ pub enum MirrorHealth {
         /// The revision that it shows.
         revision: u64,
     },
-    /// There is no whole `state.json` of this library. The next process that keeps the stack open writes it.
+    /// There is no complete `state.json` of this library. The next process that keeps the stack open writes
+    /// it.
     Missing {},
     /// `state.json` says that it shows the newest event, or a later one, but shows another tree.
     Different {
         /// The revision that it names.
         revision: u64,
     },
-    /// `state.json` shows the newest event and leaves out finished trees, but files of their frames in `frames/` are missing, or
-    /// show other frames.
+    /// `state.json` shows the newest event and leaves out finished trees, but the files of their frames in
+    /// `frames/` are missing, or show other frames.
     Incomplete {
         /// Their handles, at most a hundred.
         frames: Vec<Handle>,
     },
 }
 
-/// Maximum number of looks at files that show a later tree than the one that is known.
+/// How often the files are looked at again if they show a later tree than the one that is known.
 const LOOKS: usize = 50;
 /// Maximum number of frames whose files are named as wrong.
 const MOST_WRONG: usize = 100;
@@ -76,7 +77,8 @@ pub struct HostHealth {
     pub host: String,
     /// The frames that it runs.
     pub frames: Vec<Handle>,
-    /// False if its process has ended. Its frames were interrupted; the next host that looks records it.
+    /// False if its process has ended. Its frames were then interrupted; the next host that looks records
+    /// this.
     pub is_alive: bool,
 }
 
@@ -89,9 +91,10 @@ impl Health {
 }
 
 impl Stack {
-    /// Examines the whole database, replays the history, and compares the result with the snapshot of the database, with the tree
-    /// and with `state.json`, and, where `state.json` leaves out finished trees, with the files in `frames/`. It takes some seconds for
-    /// a million events, and some for 100,000 files. Nothing is written; [`Stack::repair`] makes anew what follows from the events.
+    /// Examines the whole database, replays the history, and compares the result with the snapshot of the
+    /// database, with the tree and with `state.json`. If `state.json` leaves out finished trees, it also
+    /// compares the result with the files in `frames/`. It takes some seconds for a million events, and some
+    /// for 100,000 files. Nothing is written; [`Stack::repair`] makes again what follows from the events.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -125,7 +128,7 @@ impl Stack {
         }))
     }
 
-    /// Compares the files with the newest tree. Others may write them meanwhile.
+    /// Compares the files with the newest tree. Other processes may write them meanwhile.
     fn mirror_health(&self, folder: &Folder) -> Result<MirrorHealth> {
         let mut looks = 0..LOOKS;
         loop {
@@ -141,8 +144,9 @@ impl Stack {
         }
     }
 
-    /// Replays the history of any store, and compares the result with the snapshot and with the tree. Returns how they differ, or why
-    /// the history cannot be read; an empty list if it gives the tree. Nothing is written, and commands do not wait for it.
+    /// Replays the history of any store, and compares the result with the snapshot and with the tree. Returns
+    /// how they differ, or why the history cannot be read; an empty list if the history gives the tree.
+    /// Nothing is written, and commands do not wait for it.
     ///
     /// ```
     /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
@@ -192,7 +196,7 @@ impl Stack {
     }
 }
 
-/// Where a tree differs from the one that was read again, if it has the same events.
+/// Where a tree differs from the tree that was read again, if both have the same events.
 fn difference(tree: &Tree, read: &Tree) -> Option<String> {
     let is_other = |handle: &Handle| tree.frame(*handle) != read.frame(*handle);
     let other = tree.handles_in_memory().find(is_other).filter(|_| read.revision() == tree.revision())?;
@@ -226,13 +230,14 @@ fn mirror_of(folder: &Folder, tree: &Tree) -> MirrorHealth {
 /// What is in the files of the mirror, for a repair.
 #[derive(Debug, Default)]
 pub(super) struct FoundFiles {
-    /// Some of them are there and show something else than the tree.
+    /// Some of the files exist and show something other than the tree.
     pub(super) are_wrong: bool,
     /// Some of them are missing.
     pub(super) are_missing: bool,
 }
 
-/// Compares all files of the mirror with the tree. `is_due`: the file of a frame shows an earlier one, and will be written.
+/// Compares all files of the mirror with the tree. `is_due`: the file of a frame shows an earlier frame, and
+/// will be written.
 pub(super) fn found_files(folder: &Folder, tree: &Tree, is_due: impl Fn(Handle) -> bool) -> FoundFiles {
     let is_state_wrong = match mirror_of(folder, tree) {
         MirrorHealth::Different { .. } => true,

@@ -12,8 +12,8 @@ use crate::store::export::{self, HistoryLine};
 use crate::tree::Tree;
 
 impl Stack {
-    /// The events that match a query, oldest first, up to the revision of the tree. It does not wait for commands, and
-    /// commands do not wait for it (for an exception see [`Stack`]).
+    /// The events that match a query, oldest first, up to the revision of the tree. The query does not wait
+    /// for commands, and commands do not wait for the query (for an exception see [`Stack`]).
     ///
     /// ```
     /// use callstack_core::{EventQuery, MemoryStore, NewFrame, Stack, StackOptions};

@@ -1,4 +1,5 @@
-//! Who holds which frame: workers on one stack share its frames, each frame for one worker at a time, and each command has an actor.
+//! Who holds which frame. Workers on one stack share its frames: each frame belongs to one worker at a time.
+//! Each command has an actor.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,22 +13,26 @@ use crate::tree::{Command, Tree};
 use crate::work::{Resumption, Standing};
 
 impl Stack {
-    /// Gives a frame to a worker, for the length of its lease. `None` if none is free now; [`Stack::work_left`] says whether that can
-    /// change. Of several workers that ask at the same time, in any processes, each gets another frame.
+    /// Gives a frame to a worker, for the length of its lease. `None` if no frame is free now;
+    /// [`Stack::work_left`] says whether that can change. If several workers ask at the same time, in any
+    /// processes, each worker gets another frame.
     ///
-    /// First come the frames whose worker has let its lease end or has let them go, the one that waits longest before the others, then
-    /// planned frames in the order of the plan. **A planned frame is free** when its dependencies are completed, and those of the
-    /// planned frames above it; when its children are completed or invalidated, so that the work of a frame with children is
-    /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
-    /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun is free when it was
-    /// answered. A frame below which its worker has planned children comes after them, too, whoever does them. Frames that a person, a
-    /// conversation or a host has begun are theirs, and so are those with which they go on ([`Stack::resume`]) after
-    /// a worker has blocked them or has let its lease end.
+    /// First come the frames whose worker let its lease end or released them. Of these, the frame that has
+    /// waited longest comes first. Then come planned frames in the order of the plan. **A planned frame is
+    /// free** under three conditions. Its dependencies and those of the planned frames above it are
+    /// completed. Its children are completed or invalidated, so the work of a frame with children is to put
+    /// their results together. The frame above it has not ended. A failed child or dependency prevents this
+    /// until it is retried ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun is
+    /// free when it was answered. A frame below which its worker has planned children comes after these
+    /// children, too, no matter which worker does them. Frames that a person, a conversation or a host has
+    /// begun belong to that actor. So do frames that such an actor resumes ([`Stack::resume`]) after a worker
+    /// has blocked them or has let its lease end.
     ///
-    /// The frame becomes in_progress; the active frame of the stack stays. Each holder of a frame has a generation, and only the
-    /// newest one counts: give it with all that the worker records ([`Stack::as_actor`]), so that a worker that was given up
-    /// changes nothing. The time is that of the stack's [`Clock`](super::Clock), so a wrong clock can end the lease of another
-    /// worker too early, which costs work but no results.
+    /// The frame becomes in_progress; the active frame of the stack stays. Each holder of a frame has a
+    /// generation, and only the newest generation counts. Give it with everything that the worker records
+    /// ([`Stack::as_actor`]), so that a worker that was given up changes nothing. The time is that of the
+    /// stack's [`Clock`](super::Clock). A wrong clock can therefore end the lease of another worker too
+    /// early, which costs work but no results.
     ///
     /// ```
     /// use callstack_core::{Finish, NewFrame, NewHold, Results, Stack};
@@ -55,22 +60,23 @@ impl Stack {
         Ok(held_in(&self.execute(Command::Hold(hold))?))
     }
 
-    /// Gives a holder more time: the lease ends so many milliseconds from now. Returns the hold with its new end. A holder
-    /// renews long before the end, for example after a third of its lease. A lease that has ended can be renewed as long as
-    /// nobody else holds the frame.
+    /// Gives a holder more time: the lease ends the given number of milliseconds from now. Returns the hold
+    /// with its new end. A holder renews long before the end, for example after a third of its lease. A lease
+    /// that has ended can be renewed as long as no other actor holds the frame.
     ///
     /// # Errors
-    /// [`Error::HoldLost`](crate::Error::HoldLost) if somebody else has held the frame since;
-    /// [`Error::NotFree`](crate::Error::NotFree) if the holder has let it go, or if it is not in_progress any more, because somebody has
-    /// finished, blocked or invalidated it: in all cases the holder should stop. [`Error::Setting`](crate::Error::Setting) for the lease;
+    /// [`Error::HoldLost`](crate::Error::HoldLost) if another actor has held the frame since;
+    /// [`Error::NotFree`](crate::Error::NotFree) if the holder has released it, or if it is not in_progress
+    /// any more because another actor has finished, blocked or invalidated it: in all cases the holder should
+    /// stop. [`Error::Setting`](crate::Error::Setting) for the lease;
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
     pub fn renew(&self, hold: &Hold, lease: u64) -> Result<Hold> {
         let events = self.execute(Command::Renew { hold: hold.clone(), lease })?;
         Ok(held_in(&events).unwrap_or_else(|| hold.clone()))
     }
 
-    /// How a frame stands for its holder. A worker looks now and then, for example each second, and stops what it has running when the frame
-    /// is not held any more.
+    /// Whether a holder still has its frame, and if not, why. A worker asks regularly, for example each
+    /// second, and stops what it runs when it does not hold the frame any more.
     ///
     /// ```
     /// # use callstack_core::{NewFrame, NewHold, Stack};
@@ -86,15 +92,15 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::HoldLost`](crate::Error::HoldLost) if somebody else has held the frame since;
+    /// [`Error::HoldLost`](crate::Error::HoldLost) if another actor has held the frame since;
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); those of [`Stack::refresh`].
     pub fn standing(&self, hold: &Hold) -> Result<Standing> {
         self.refresh()?;
         self.read(|tree| tree.standing(hold))?
     }
 
-    /// Lets a frame go, so that another worker can have it at once. It stays in_progress, and the time with this worker does not count as a
-    /// try. Nothing happens if it was let go already.
+    /// Releases a frame, so that another worker can have it at once. The frame stays in_progress, and the
+    /// time with this worker does not count as a try. Nothing happens if the frame was released already.
     ///
     /// # Errors
     /// [`Error::HoldLost`](crate::Error::HoldLost); [`Error::UnknownFrame`](crate::Error::UnknownFrame).
@@ -102,8 +108,9 @@ impl Stack {
         self.execute(Command::Release { hold: hold.clone(), release: Release::Ended {} }).map(drop)
     }
 
-    /// Ends the work of a holder on its frame, all of it in one commit: the frame is completed, has failed, is blocked with a question,
-    /// or is put back for later. So what a person stops or plans in this moment is not lost.
+    /// Ends the work of a holder on its frame in one commit: the frame is completed, has failed, is blocked
+    /// with a question, or is put back for later. Because it is one commit, what a person stops or plans at
+    /// this moment is not lost.
     ///
     /// ```
     /// # use callstack_core::{Finish, FrameStatus, NewFrame, NewHold, Results, Stack};
@@ -119,8 +126,8 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::NotFree`](crate::Error::NotFree) if the frame has ended or is blocked;
-    /// [`Error::HoldLost`](crate::Error::HoldLost); [`Error::Setting`](crate::Error::Setting) for a time that is too long; the errors of
-    /// [`Stack::pop`] and [`Stack::block`].
+    /// [`Error::HoldLost`](crate::Error::HoldLost); [`Error::Setting`](crate::Error::Setting) for a time that
+    /// is too long; the errors of [`Stack::pop`] and [`Stack::block`].
     pub fn finish(&self, hold: &Hold, finish: Finish) -> Result<Finished> {
         let events = self.execute(Command::Finish { hold: hold.clone(), finish })?;
         let status = events.iter().find_map(|event| match &event.change {
@@ -134,17 +141,21 @@ impl Stack {
         Ok(Finished { status: status.unwrap_or(FrameStatus::InProgress), until })
     }
 
-    /// The same stack for an actor: its commands, and those of its clones, are checked for it in their own transactions.
+    /// The same stack for an actor: its commands, and those of its clones, are checked for the actor in their
+    /// own transactions.
     ///
-    /// - **What others hold is theirs.** A command that begins, goes on with, ends, blocks or invalidates a frame that somebody else holds is
-    ///   refused. [`Actor::taking_over`] takes frames from persons and conversations; what a worker or a host has running is stopped first
-    ///   ([`Stack::stop`]).
-    /// - **What it begins it holds**, if it is a conversation or a person with a name: what it pushes, activates or goes on with, until it
-    ///   ends it, goes back to a frame in which it was before, or lets its lease of a day end.
-    /// - **With a [`Hold`]**, each command is refused if somebody else has held that frame since, whichever frame the command changes. A
-    ///   lease that has ended is no reason for a refusal as long as nobody else has held the frame.
+    /// - **What other actors hold is theirs.** A command that begins, resumes, ends, blocks or invalidates a
+    ///   frame that another actor holds is refused. [`Actor::taking_over`] takes frames from persons and
+    ///   conversations. What a worker or a host runs has to be stopped first ([`Stack::stop`]).
+    /// - **The actor holds what it begins**, if it is a conversation or a person with a name: what it pushes,
+    ///   activates or resumes. It holds the frame until it ends the frame, goes back to a frame in which it
+    ///   was before, or lets its lease of a day end.
+    /// - **With a [`Hold`]**, each command is refused if another actor has held that frame since, no matter
+    ///   which frame the command changes. A lease that has ended is not a reason for a refusal as long as no
+    ///   other actor has held the frame.
     ///
-    /// Commands of `self` work as before: whoever has the stack itself may end, block and invalidate everything.
+    /// Commands of `self` work as before: a caller that has the stack itself may end, block and invalidate
+    /// everything.
     ///
     /// ```
     /// # use callstack_core::{Actor, HolderKind, NewFrame, NewHold, PopStatus, Stack, StackOptions};
@@ -169,7 +180,8 @@ impl Stack {
         Self { actor: Some(Arc::new(actor.into())), ..self.clone() }
     }
 
-    /// Who gives the commands of this clone: see [`Stack::as_actor`]. `None`: whoever has the stack itself.
+    /// The actor that gives the commands of this clone: see [`Stack::as_actor`]. `None`: a caller that has
+    /// the stack itself.
     pub fn actor(&self) -> Option<&Actor> {
         self.actor.as_deref()
     }
@@ -179,16 +191,16 @@ impl Stack {
         (self.inner.clock)()
     }
 
-    /// Records of the frames whose holders have let their leases end that they were interrupted. Returns these frames. Hosts do this at
-    /// their polls and tool calls; a program without sessions can do it before it looks at what runs. A refused record is tried again by
-    /// the next look.
+    /// Records that the frames whose holders have let their leases end were interrupted. Returns these
+    /// frames. Hosts do this at their polls and tool calls; a program without sessions can do it before it
+    /// looks at what runs. A record that is refused is tried again by the next look.
     pub fn note_interruptions(&self) -> Vec<Handle> {
         // The command that follows reports an error of the store.
         let _ = self.refresh();
         self.note_lapses()
     }
 
-    /// As [`Stack::note_interruptions`], of what this process knows.
+    /// As [`Stack::note_interruptions`], from what this process knows.
     pub(super) fn note_lapses(&self) -> Vec<Handle> {
         let now = self.now();
         let lapsed: Vec<Handle> = self.look(|tree| {
@@ -202,8 +214,9 @@ impl Stack {
         lapsed.into_iter().filter(noted).collect()
     }
 
-    /// Lets begin what has waited to begin until a time that has come. Opening a stack, [`Stack::refresh`], [`Stack::hold`] and
-    /// [`Stack::import`] do this. A refused record is tried again by the next look.
+    /// Lets frames begin that have waited to begin until a time, if the time has come. Opening a stack,
+    /// [`Stack::refresh`], [`Stack::hold`] and [`Stack::import`] do this. A record that is refused is tried
+    /// again by the next look.
     pub(super) fn end_waits(&self) {
         // The clock is the host's code, so it is asked only if something waits.
         let now = self.look(|tree| tree.waiting_to_begin().next().is_some()).then(|| self.now());
@@ -211,14 +224,15 @@ impl Stack {
         let done = self.look(|tree| tree.plan_with_done_groups(looked_at));
         let has_ended = now.is_some_and(|now| self.look(|tree| tree.ended_waits(now).next().is_some()));
         if has_ended || done.is_some() {
-            // Whoever has the stack itself lets them begin, not the actor of this clone.
+            // The caller that has the stack itself lets them begin, not the actor of this clone.
             let _ = Self { actor: None, ..self.clone() }.execute(Command::EndWaits);
         }
         self.inner.groups_looked_at.store(self.look(Tree::plan_revision), Ordering::Relaxed);
     }
 
-    /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its
-    /// lease, in creation order. Each can be run again, in the session that it has.
+    /// The frames that are in_progress although the host or the conversation that worked on them gave no sign
+    /// of life until the end of its lease, in creation order. Each can be run again, in the session that it
+    /// has.
     pub fn interrupted(&self) -> Vec<Handle> {
         let now = self.now();
         self.look(|tree| {
@@ -231,9 +245,10 @@ impl Stack {
         })
     }
 
-    /// How a host goes on with frames whose work was interrupted, stopped or answered: which of them it begins now, and for what it waits. Each
-    /// comes after those below it, so that it finds their results. A host asks again when something that it waits for has ended. `frames`:
-    /// those with which it is to go on; `None`: all that are open.
+    /// How a host resumes frames whose work was interrupted, stopped or answered: which of them it begins
+    /// now, and what it waits for. Each frame comes after the frames below it, so that it finds their
+    /// results. A host asks again when something that it waits for has ended. `frames`: the frames that it
+    /// resumes; `None`: all open frames.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack};
@@ -242,7 +257,7 @@ impl Stack {
     /// let shop = stack.push(NewFrame::new("Shop"))?;
     /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
     /// for frame in [shop, cart] {
-    ///     stack.block(frame, "Shall I go on?", None)?;
+    ///     stack.block(frame, "Shall I continue?", None)?;
     ///     stack.answer(frame, "Yes.")?;
     /// }
     /// let resumption = stack.resumption(None)?;
@@ -262,8 +277,8 @@ impl Stack {
         })
     }
 
-    /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is free, held or put back for
-    /// later, nothing becomes free unless a person or a host does something.
+    /// Counts the work that is left for workers: below a frame, or for `None` in the whole stack. If nothing
+    /// is free, held or put back for later, nothing becomes free unless a person or a host does something.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),

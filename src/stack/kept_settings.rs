@@ -1,4 +1,4 @@
-//! Settings that were changed by the agent's tools: they are kept in a file, so that they outlive the process.
+//! Settings that were changed by the agent's tools. They are kept in a file, so they outlive the process.
 
 #[cfg(feature = "tools")]
 use serde_json::json;
@@ -18,8 +18,9 @@ const FILE: &str = "settings.json";
 const SECTIONS: [&str; 2] = ["subagents", "autonomy"];
 
 impl Stack {
-    /// Keeps the settings of a section that differ from those of the host. Other sections of the file stay, which another
-    /// process can have changed. A failure is logged, because the settings are changed already.
+    /// Keeps the settings of a section that differ from those of the host. Other sections of the file stay,
+    /// because another process may have changed them. A failure is logged, because the settings are changed
+    /// already.
     #[cfg(feature = "tools")]
     pub(crate) fn keep_settings(&self, section: &str) {
         if let Err(error) = self.try_keep_settings(section) {

@@ -33,9 +33,10 @@ impl Stack {
         self.execute(Command::SetLimits { frame: frame.into(), limits }).map(drop)
     }
 
-    /// Records what a conversation of a frame has cost so far, in millionths of a US dollar, for hosts that learn costs of conversations, and not
-    /// of requests. It replaces what was recorded of the conversation before. Until the next time, [`Stack::usage`] estimates the costs of the
-    /// requests that come.
+    /// Records what a conversation of a frame has cost so far, in millionths of a US dollar. It is for hosts
+    /// that learn the costs of conversations, and not of requests. It replaces what was recorded of the
+    /// conversation before. Until the next record, [`Stack::usage`] estimates the costs of the requests that
+    /// come.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame);
@@ -50,8 +51,8 @@ impl Stack {
         self.execute(Command::RecordCost { frame, conversation, cost_micro_usd }).map(drop)
     }
 
-    /// What a frame may do and spend now, with the limits of all frames above it. A root that has none of its own has those of the host's
-    /// settings (`calls.limits`).
+    /// What a frame may do and spend now, with the limits of all frames above it. A root without limits of
+    /// its own has those of the host's settings (`calls.limits`).
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
@@ -60,7 +61,8 @@ impl Stack {
         self.query(frame, |tree, handle| tree.allowance(handle, &roots))
     }
 
-    /// The first frame, from this one upwards, that has spent what it may, together with all frames below it. `None`: there is none.
+    /// The first frame, from this one upwards, that has spent what it may spend, together with all frames
+    /// below it. `None`: there is no such frame.
     ///
     /// # Errors
     /// As [`Stack::allowance`].
@@ -69,7 +71,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.overspent(handle, &roots))
     }
 
-    /// The limits of roots that have none of their own. Only hosts with sessions have such settings.
+    /// The limits of roots without limits of their own. Only hosts with sessions have such settings.
     #[cfg(not(feature = "session"))]
     fn root_limits(&self) -> FrameLimits {
         FrameLimits::default()

@@ -9,7 +9,7 @@ use crate::store::logs;
 use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs};
 use crate::tree::Command;
 
-/// Number of lines of a log, the last ones, that are compared with what a conversation repeats.
+/// Number of lines at the end of a log that are compared with what a conversation repeats.
 #[cfg(feature = "session")]
 const COMPARED_LINES: usize = 1_000;
 
@@ -63,8 +63,9 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no logs; [`Error::Io`] and [`Error::ReadOnly`] for a log that cannot be removed, others
-    /// can have been removed then; the errors of every command (see [`Stack`]).
+    /// [`Error::InMemory`] if the stack keeps no logs; [`Error::Io`] and [`Error::ReadOnly`] for a log that
+    /// cannot be removed (other logs may have been removed then); the errors of every command (see
+    /// [`Stack`]).
     pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
         self.check_logs()?;
         let pruned = self.command(|journal, deadline| journal.prune_logs(&self.inner.tree, limits, deadline))?;
@@ -112,12 +113,11 @@ impl FrameLog<'_> {
         self.stack.execute(Command::AppendLog { frame, entries }).map(drop)
     }
 
-    /// Reads lines of the log: a range, the last lines, or the lines that contain a text. A frame without a log has no
-    /// lines. Incomplete lines are skipped and reported.
+    /// Reads lines of the log: a range, the last lines, or the lines that contain a text. A frame without a
+    /// log has no lines. Incomplete lines are skipped and reported.
     ///
-    /// If the file does not exist, this calls [`Stack::refresh`] first, because another process may have replaced the
-    /// frame's ID; then it is a command and can wait for one.
-    ///
+    /// If the file does not exist, this calls [`Stack::refresh`] first, because another process may have
+    /// replaced the frame's ID. In that case the call is a command and may have to wait for another command.
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack keeps no logs;
     /// [`Error::Io`]; the errors of [`Stack::refresh`].
@@ -134,8 +134,8 @@ impl FrameLog<'_> {
         logs::read(folder, &self.name()?, query)
     }
 
-    /// Passes the entries behind this number of lines to `each`, oldest first; `None` for a damaged line. A line that is still being written is
-    /// left out. Returns the number of the other lines.
+    /// Passes the entries after this number of lines to `each`, oldest first; `None` for a damaged line. A
+    /// line that is still being written is left out. Returns the number of the other lines.
     pub(super) fn each_entry(&self, after: usize, each: &mut dyn FnMut(Option<Value>)) -> Result<usize> {
         if let Some(stored) = &self.stack.inner.stored_logs {
             let handle = self.stack.resolve(self.frame.clone())?;
@@ -145,9 +145,11 @@ impl FrameLog<'_> {
         logs::each_entry(folder, &self.name()?, after, each)
     }
 
-    /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name the file if
-    /// it exists. If it is outside of the stack's folder, they name it only in this process, so a host calls this again
-    /// after it has opened the stack: an agent reads the file, and the history may come from a stranger. [`FrameLog::append`] does not write to it: it writes to the frame's own log and sets the path back.
+    /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name
+    /// the file if it exists. If the file is outside of the stack's folder, contexts name it only in this
+    /// process, so a host calls this again after it has opened the stack: an agent reads the file, and the
+    /// history may come from a stranger. [`FrameLog::append`] does not write to this file: it writes to the
+    /// frame's own log and sets the path back.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the path is blank.

@@ -23,8 +23,8 @@ use crate::store::{DATABASE, MirrorStatus, Store, export, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
-    /// True if what names a stack is the URL of a server, and not a folder. Also true for a URL that is mistyped, which no server
-    /// has: nobody should make a folder with a password in its name.
+    /// True if the text that names a stack is the URL of a server, and not a folder. It is also true for a
+    /// mistyped URL that no server has, because no process should make a folder with a password in its name.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -91,9 +91,9 @@ impl Stack {
         Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Vec::new()))
     }
 
-    /// Makes a stack in an empty store, without a folder, from a history that [`Stack::export_history`] has written. The stack has the
-    /// same frames with the same handles, and the same history. The history is read event by event, and few finished trees are held
-    /// in memory.
+    /// Makes a stack in an empty store, without a folder, from a history that [`Stack::export_history`] has
+    /// written. The stack has the same frames with the same handles, and the same history. The history is
+    /// read event by event, and only few finished trees are in memory at a time.
     ///
     /// ```
     /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
@@ -147,8 +147,8 @@ impl Stack {
         if was_empty { Ok(stack) } else { Err(Error::NotEmpty { path: place() }) }
     }
 
-    /// Opens a stack from the history of a store. `found` gives an empty history its first events, and returns what it has
-    /// repaired.
+    /// Opens a stack from the history of a store. `found` gives an empty history its first events, and
+    /// returns what it has repaired.
     pub(super) fn founded(
         folder: Option<&Folder>,
         store: Box<dyn Store>,
@@ -219,9 +219,10 @@ impl Stack {
     /// The files show the tree at the time of the call. No command waits for this call, and it waits for none.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] if the folder has files of a stack: `stack.db`, `state.json` or `frames`; [`Error::Busy`] if another process holds the lock of
-    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files can then have
-    /// been written. [`Error::Broken`], before anything is written.
+    /// [`Error::NotEmpty`] if the folder has files of a stack: `stack.db`, `state.json` or `frames`;
+    /// [`Error::Busy`] if another process holds the lock of the files for too long; [`Error::Io`],
+    /// [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files may then have been written.
+    /// [`Error::Broken`], before anything is written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
         let deadline = self.begin_call();
         self.check_working()?;
@@ -243,8 +244,9 @@ impl Stack {
         }))
     }
 
-    /// Writes the whole tree as JSON in the layout of `state.json`, as [`StackState::to_json`](crate::StackState::to_json) of
-    /// [`Stack::state`] would, but frame by frame, so that few finished trees are in memory at a time. Commands do not wait for it.
+    /// Writes the whole tree as JSON in the layout of `state.json`, as
+    /// [`StackState::to_json`](crate::StackState::to_json) of [`Stack::state`] would. It writes frame by
+    /// frame, so that only few finished trees are in memory at a time. Commands do not wait for it.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackState};
@@ -259,8 +261,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] if the writer fails; the errors of the database for a frame that cannot be read; [`Error::Broken`]. What was
-    /// written before is then not whole.
+    /// [`Error::Io`] if the writer fails; the errors of the database for a frame that cannot be read;
+    /// [`Error::Broken`]. The text that was written before the error is then incomplete.
     pub fn export_state(&self, mut writer: impl Write) -> Result<()> {
         self.check_working()?;
         let written = self.inner.tree.lend(|tree| {
@@ -274,8 +276,8 @@ impl Stack {
         written
     }
 
-    /// What was repaired when the stack was opened: the inconsistencies of files that were imported, and a snapshot of the database that
-    /// could not be read. Usually empty.
+    /// What was repaired when the stack was opened: the inconsistencies of files that were imported, and a
+    /// snapshot of the database that could not be read. Usually empty.
     pub fn repairs(&self) -> &[Repair] {
         &self.inner.repairs
     }
@@ -349,9 +351,9 @@ impl Stack {
         })
     }
 
-    /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped. Dropping the last
-    /// clone without this call also writes the files, but does not report errors and does not sync the store. A panic of
-    /// the clock or of the store in the drop does not leave it.
+    /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped.
+    /// Dropping the last clone without this call also writes the files, but does not report errors and does
+    /// not sync the store. A panic of the clock or of the store during the drop does not reach the caller.
     ///
     /// # Errors
     /// As [`Stack::flush`].
@@ -359,12 +361,13 @@ impl Stack {
         self.flush()
     }
 
-    /// Ends the use of the stack in a process that ends now, and is faster than a drop: writes the files beside the database
-    /// that a drop would write, and leaves the rest to the end of the process, which frees the memory and releases the
-    /// locks. The write-ahead log stays beside the database, until a later commit moves it there. Errors are not reported.
+    /// Ends the use of the stack in a process that ends now, and is faster than a drop. It writes the files
+    /// beside the database that a drop would write, and leaves the rest to the end of the process, which
+    /// frees the memory and releases the locks. The write-ahead log stays beside the database, until a later
+    /// commit moves its content into the database. Errors are not reported.
     ///
-    /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that goes on, the
-    /// memory and the open files of the stack stay in use.
+    /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that
+    /// continues, the memory and the open files of the stack stay in use.
     pub fn leave(self) {
         let _ = self.command(|journal, deadline| {
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);

@@ -24,10 +24,10 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct StackOptions {
     /// The clock of the time of day, for the times of events. Default: the system's clock.
     pub clock: Clock,
-    /// The clock for spans: idle times, time limits, the ages of cached contexts and of suggestions. It returns
-    /// milliseconds since any moment, and should neither be set nor count while the machine sleeps. `None`: spans are
-    /// measured by [`clock`](StackOptions::clock); when that is set back, the time since it was last read does not
-    /// count. Default: the system's monotonic clock.
+    /// The clock for spans: idle times, time limits, the ages of cached contexts and of suggestions. It
+    /// returns milliseconds since any moment. It should not be set back or forward, and should not count
+    /// while the machine sleeps. `None`: spans are measured by [`clock`](StackOptions::clock); when that is
+    /// set back, the time since it was last read does not count. Default: the system's monotonic clock.
     pub monotonic_clock: Option<Clock>,
     /// The random part of generated IDs. Default: random numbers of this process.
     pub random: Random,
@@ -41,13 +41,14 @@ pub struct StackOptions {
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
-    /// Number of frames above which commands, and the end of the stack, write only the files of the frames that they have
-    /// changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`] and to other processes. For
-    /// programs that make one change and end. Default `usize::MAX`: `state.json` is always written.
+    /// Number of frames above which commands, and the end of the stack, write only the files of the frames
+    /// that they have changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`]
+    /// and to other processes. This is for programs that make one change and end. Default `usize::MAX`:
+    /// `state.json` is always written.
     pub state_file_frames: usize,
-    /// Maximum number of frames of finished trees that stay in memory: those of the trees that were used last. The others are
-    /// read from the database when they are asked for, a tree at a time. It changes how long calls take, but not what they
-    /// return. Default 4,096.
+    /// Maximum number of frames of finished trees that stay in memory: those of the trees that were used
+    /// last. The other frames are read from the database when a caller asks for them, one tree at a time. The
+    /// option changes how long calls take, but not what they return. Default 4,096.
     pub finished_frames: usize,
 }
 

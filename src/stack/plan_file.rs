@@ -1,4 +1,5 @@
-//! The plan file of a stack, `plan.md`, for version control: the files beside the database keep it up to date, and an import reads it.
+//! The plan file of a stack, `plan.md`, for version control. The stack keeps it up to date together with the
+//! files beside the database, and an import reads it.
 
 use std::borrow::Cow;
 
@@ -11,10 +12,10 @@ use crate::import::{Imported, LastPlanFile, PLAN_FILE, read_plan_file};
 use crate::store::folder::Folder;
 use crate::store::mirror::{self, Mirror, PATIENCE};
 
-/// The file of a stack's folder that excludes it from git, and its line for everything.
+/// The file that excludes a stack's folder from git, and the line in it that excludes everything.
 const IGNORED: &str = ".gitignore";
 const EVERYTHING: &str = "*";
-/// The lines by which git takes the plan.
+/// The lines that let git take the plan.
 const TAKEN: [&str; 2] = ["!.gitignore", "!plan.md"];
 
 /// Whether a stack has a plan file. In JSON for example `"changed"`.
@@ -23,18 +24,20 @@ const TAKEN: [&str; 2] = ["!.gitignore", "!plan.md"];
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PlanFileState {
-    /// It has none.
+    /// It has no plan file.
     Off,
     /// It is kept up to date.
     On,
-    /// Its text is not the one that the stack has written last. It is not written until it is imported.
+    /// The text of the file is not the text that the stack has written last. The stack does not write the
+    /// file until it is imported.
     Changed,
 }
 
 impl Stack {
-    /// Begins to keep the plan in the file `plan.md` of the stack's folder, and lets git take that file: its `.gitignore` excludes everything
-    /// else. The file is written with `state.json`. If others change it, it stays as it is until it is imported
-    /// ([`Stack::bring_up_to_date`]): what only one side has changed is taken over, and the rest is a conflict.
+    /// Begins to keep the plan in the file `plan.md` of the stack's folder, and lets git take that file: the
+    /// folder's `.gitignore` excludes everything else. The file is written with `state.json`. If a person or
+    /// another program changes it, it stays as it is until it is imported ([`Stack::bring_up_to_date`]): what
+    /// only one side has changed is taken over, and the rest is a conflict.
     ///
     /// ```
     /// use callstack_core::stack::PlanFileState;
@@ -89,7 +92,7 @@ impl Stack {
         })
     }
 
-    /// The plan, and if it is a plan file what that has said last in this stack.
+    /// The plan, and if it is a plan file, the text that the file had last in this stack.
     pub(super) fn with_last_plan_file<'a>(&self, plan: &'a Imported) -> Result<Cow<'a, Imported>> {
         let folder = self.inner.log_folder.as_ref().filter(|_| plan.plan_file.is_some());
         let Some(last) = folder.map(|folder| mirror::last_plan(folder, PLAN_FILE)).transpose()?.flatten() else {
@@ -99,7 +102,8 @@ impl Stack {
         Ok(Cow::Owned(Imported { plan_file: Some(LastPlanFile::Said(frames)), ..plan.clone() }))
     }
 
-    /// Notes that the plan file of the folder was imported, if it is the one, so that it is written again.
+    /// Notes that the plan file of the folder was imported, if the imported file is the plan file, so that it
+    /// is written again.
     pub(super) fn note_plan_file(&self, plan: &Imported) -> Result<()> {
         let Some(folder) = self.inner.log_folder.as_ref().filter(|_| plan.plan_file.is_some()) else { return Ok(()) };
         let Some((text, _)) = mirror::plan(folder, PLAN_FILE)? else { return Ok(()) };
@@ -109,7 +113,8 @@ impl Stack {
         self.with_plan_file(|_, mirror, files| mirror.accept_plan(&text, files))
     }
 
-    /// Runs code with the mirror, which no other process uses meanwhile, and the files of the newest tree.
+    /// Runs code with the mirror, which no other process uses meanwhile, and with the files of the newest
+    /// tree.
     fn with_plan_file(&self, run: impl FnOnce(&Folder, &mut Mirror, &TreeFiles<'_>) -> Result<()>) -> Result<()> {
         self.refresh()?;
         self.command(|journal, deadline| {
@@ -126,7 +131,7 @@ impl Stack {
     }
 }
 
-/// Lets git take the plan file, or ignore it again. Other lines of the person stay.
+/// Lets git take the plan file, or ignore it again. Other lines, which a person wrote, stay.
 fn take(folder: &Folder, is_taken: bool) -> Result<()> {
     let before = folder.read(IGNORED)?.map(|text| String::from_utf8_lossy(&text).into_owned());
     let Some(before) = before.or_else(|| is_taken.then(String::new)) else { return Ok(()) };

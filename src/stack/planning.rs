@@ -50,9 +50,10 @@ impl Stack {
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
-    /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
-    /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
-    /// left out; [`import::frames`] has reported it.
+    /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the
+    /// handles in the order of creation: the order of the list, except that parents come before their
+    /// children. The frames have no logs here, so a `logPath` is left out; [`import::frames`] has reported
+    /// it.
     ///
     /// # Errors
     /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
@@ -68,11 +69,12 @@ impl Stack {
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
-    /// Adds the frames of a plan that [`import::frames`] has read, or, if it was imported before, brings its frames
-    /// up to date: all or none. New entries are added, changed ones edited, closed ones finished, removed ones invalidated. What was begun here
-    /// stays as it is, and so does what was changed on both sides: [`PlanUpdate::conflicts`] names it. So does what is missing in a file that has
-    /// lost most of its plan, and a new entry waits whose dependencies cannot be here. `below`: where the top of the plan is;
-    /// `None`: where it was, or it has roots.
+    /// Adds the frames of a plan that [`import::frames`] has read. If the plan was imported before, brings
+    /// its frames up to date: all or none. New entries are added, changed entries edited, closed entries
+    /// finished, removed entries invalidated. What was begun here stays as it is. What was changed on both
+    /// sides stays too, and [`PlanUpdate::conflicts`] names it. What is missing in a file that has lost most
+    /// of its plan also stays. A new entry whose dependencies cannot be here waits. `below`: where the top of
+    /// the plan is; `None`: where it was, or it has roots.
     ///
     /// ```
     /// use callstack_core::{FrameStatus, Stack, import};
@@ -113,8 +115,8 @@ impl Stack {
         Ok(update)
     }
 
-    /// Makes the plan below a frame, or all of it, what an edited text says: all or nothing, as one command that can be taken back. `before` is
-    /// the text of [`import::plan_text`] that was edited.
+    /// Changes the plan below a frame, or the whole plan, to what an edited text says: all or nothing, as one
+    /// command that can be taken back. `before` is the text of [`import::plan_text`] that was edited.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, import};
@@ -131,8 +133,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// As [`decide`](crate::tree::decide): the plan cannot be so. The inner error: the text cannot be followed, or a frame that it
-    /// changes has changed since `before`.
+    /// As [`decide`](crate::tree::decide): the plan cannot be like this. The inner error: the text cannot be
+    /// understood, or a frame that it changes has changed since `before`.
     pub fn edit_plan(
         &self,
         below: Option<Handle>,
@@ -176,9 +178,10 @@ impl Stack {
         commands.into_iter().map(with_id).collect()
     }
 
-    /// Makes a session of an agent a part of the stack: its frames with their times, requests and results. What had ended in the middle is
-    /// blocked, so that somebody goes on with it. If the session is in the stack already, only what is new comes; what somebody has gone on
-    /// with in the stack stays as it is.
+    /// Makes a session of an agent a part of the stack: its frames with their times, requests and results.
+    /// Work that had not ended is blocked, so that an agent or a person resumes it. If the session is in the
+    /// stack already, only what is new is added. Frames on which work has continued in the stack stay as they
+    /// are.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -208,7 +211,7 @@ impl Stack {
                 let (commit, made) = decide_together(tree, actor, Some("import"), now, |draft| {
                     Ok(transcript::take_over(draft, session))
                 })?;
-                // What a file tells could not be; nothing is written then.
+                // The session's file may tell something impossible; nothing is written then.
                 let mut trial = tree.clone();
                 for event in &commit.events {
                     trial.checked(|trial| trial.check_next(event))??;
@@ -221,7 +224,7 @@ impl Stack {
         Ok(taken)
     }
 
-    /// As [`Stack::bring_up_to_date`], without any change: what it would do.
+    /// As [`Stack::bring_up_to_date`], without making the changes: returns what it would do.
     ///
     /// # Errors
     /// As [`Stack::bring_up_to_date`].
@@ -233,7 +236,8 @@ impl Stack {
     /// Notes that an export was written into its file, so that the next import knows what the file says.
     ///
     /// # Errors
-    /// [`Error::HoldLost`] if the actor has lost the hold without which it does nothing; those of the store.
+    /// [`Error::HoldLost`] if the actor has lost the hold without which it may do nothing; those of the
+    /// store.
     pub fn note_export(&self, exported: &ExportedPlan) -> Result<()> {
         let actor = self.actor.as_deref();
         let note = |tree: &Tree, (), now| {
@@ -273,8 +277,8 @@ impl Stack {
         self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
     }
 
-    /// Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
-    /// below it move with it. An edit that changes nothing is no error.
+    /// Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its
+    /// siblings. The frames below it move with it. An edit that changes nothing is not an error.
     ///
     /// # Errors
     /// - [`Error::NotPlanned`] if the frame has begun, or is invalidated.
@@ -283,11 +287,11 @@ impl Stack {
     /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
     ///   frame or below it.
     /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
-    /// - [`Error::RetryLink`] if the frame begins another one anew and would get another parent.
+    /// - [`Error::RetryLink`] if the frame is the next attempt of another one and would get another parent.
     /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
     pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
         self.execute(Command::Edit { frame: frame.into(), edit })?;
-        // A frame that only holds others together may be done without the one that was moved.
+        // A frame that only holds other frames together may be done without the frame that was moved.
         self.end_waits();
         Ok(())
     }
@@ -308,8 +312,8 @@ impl Stack {
         frame
     }
 
-    /// Generates the ID of a frame that has no session yet. Frames without an ID get such a one; a caller needs it only to
-    /// name a frame before it is created.
+    /// Generates the ID of a frame that has no session yet. Frames without an ID get such an ID; a caller
+    /// needs this only to name a frame before it is created.
     pub fn planned_id(&self) -> String {
         self.fresh_id(PLANNED_PREFIX)
     }

@@ -117,7 +117,8 @@ impl Stack {
         answer
     }
 
-    /// Looks at a frame. The tree is locked meanwhile only if the frame is in memory, so that no command waits for the database.
+    /// Looks at a frame. The tree is locked meanwhile only if the frame is in memory, so no command waits for
+    /// the database.
     pub(super) fn look_at<T>(&self, frame: &FrameRef, look: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
         let looked = |tree: &Tree| tree.checked(|tree| tree.resolve(frame).map(|handle| look(tree, handle)))?;
         {

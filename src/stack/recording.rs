@@ -1,4 +1,4 @@
-//! Commands that record what the work on a frame brings and costs, and who knows its results.
+//! Commands that record what the work on a frame brings and costs, and which conversations know its results.
 
 use super::Stack;
 #[cfg(doc)]
@@ -25,8 +25,8 @@ impl Stack {
         self.record(frame, Records { decisions: vec![decision.into()], ..Records::default() }).map(drop)
     }
 
-    /// Records the results so far of an open frame, for example before its conversation is compacted. The frame's own
-    /// context shows them; frames below it see them from the next push or change of a status on.
+    /// Records the results so far of an open frame, for example before its conversation is compacted. The
+    /// frame's own context shows them. Frames below it see them from the next push or change of a status.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
@@ -35,7 +35,8 @@ impl Stack {
         self.record(frame, Records::of_results(results)).map(drop)
     }
 
-    /// Records what a frame has made and decided, and its results so far, in one commit. Returns the events; none if all of it was there.
+    /// Records what a frame has made and decided, and its results so far, in one commit. Returns the events;
+    /// an empty list if everything was recorded already.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Records, Stack};
@@ -82,9 +83,9 @@ impl Stack {
         self.execute(Command::Deliver { frame: frame.into() }).map(drop)
     }
 
-    /// Records that the conversation of the frame was compacted or begun anew, so that it no longer holds the results of
-    /// the frame's children. The frame's context then shows them. A stack with a [host](Stack::host) does this itself
-    /// when a session was compacted.
+    /// Records that the conversation of the frame was compacted or started from the beginning, so that it no
+    /// longer holds the results of the frame's children. The frame's context then shows them. A stack with a
+    /// [host](Stack::host) does this itself when a session was compacted.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].

@@ -90,10 +90,11 @@ impl Run<'_> {
         self.stack.execute_run(|| RunCommand::Reply { run: self.root.clone(), reply }).map(drop)
     }
 
-    /// Adds a message of the user to the conversation of the current frame, for example to steer an agent whose run is
-    /// resumed. It is stored at once. The next prompt has it behind all other messages: behind the answers to tool calls
-    /// that still wait for one, too. Of these, `push_frame` and `pop_frame` are refused, so that the model reads the
-    /// message in this frame before it leaves it.
+    /// Adds a message of the user to the conversation of the current frame, for example to steer an agent
+    /// whose run is resumed. The message is stored at once. In the next prompt it comes after all other
+    /// messages, also after the answers to tool calls that still wait for one. Of these tool calls,
+    /// `push_frame` and `pop_frame` are refused, so that the model reads the message in this frame before it
+    /// leaves the frame.
     ///
     /// # Errors
     /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`], but tool calls may wait for

@@ -14,12 +14,13 @@ use crate::store::WordIndex;
 use crate::tree::{Scan, Tree};
 
 impl Stack {
-    /// Finds the frames whose texts have all words of a query: titles, tasks, criteria, results, decisions, artifacts, questions, chunks on
-    /// the heap, and with `logs` what was said and done in them. The best come first: those with the words in their titles, then in results
-    /// and decisions; of equal ones the newest.
+    /// Finds the frames whose texts have all words of a query: titles, tasks, criteria, results, decisions,
+    /// artifacts, questions, chunks on the heap, and with `logs` what was said and done in them. The best
+    /// frames come first: those with the words in their titles, then those with the words in results and
+    /// decisions; of equal frames the newest.
     ///
-    /// With a [`WordIndex`] of the store, frames that do not have the words are not read: the search adds to the index what is new since
-    /// the last one. The first search takes longer.
+    /// With a [`WordIndex`] of the store, frames that do not have the words are not read. The search adds to
+    /// the index what is new since the last search. The first search takes longer.
     ///
     /// ```
     /// use callstack_core::search::{SearchField, SearchQuery};
@@ -34,13 +35,14 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Empty`] if the query has no word, [`Error::Setting`] if it has more than 16; [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Io`]; as [`Stack::read`].
+    /// [`Error::Empty`] if the query has no word, [`Error::Setting`] if it has more than 16;
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Io`]; as [`Stack::read`].
     pub fn search(&self, query: &SearchQuery) -> Result<FoundFrames> {
         let words = Words::of(&query.words);
         words.check()?;
         let below = query.below.clone().map(|below| self.resolve(below)).transpose()?;
         let with_logs = query.logs && self.keeps_logs();
-        // An index that cannot be used costs time, and no frame.
+        // An index that cannot be used costs only time: all frames are found.
         let indexed = self.inner.word_index.as_deref().and_then(|index| self.indexed(index, &words, with_logs).ok());
         let Looked { mut found, incomplete } = self.read(|tree| match &indexed {
             Some(indexed) => look_at(tree, indexed.iter().copied(), &words, below),
@@ -54,7 +56,8 @@ impl Stack {
         Ok(search::best(found, query.limit))
     }
 
-    /// The frame, if its log has the words that its record does not have. The newest entry counts.
+    /// The frame, if its log has the words that its record does not have. The newest entry with a word
+    /// counts.
     fn found_in_log(&self, handle: Handle, mut seen: Seen, words: &Words) -> Result<Option<Found>> {
         while let Some(word) = seen.first_missing(words) {
             let page = self.log(handle).read(&LogQuery::default().search(word))?;
@@ -77,9 +80,9 @@ impl Stack {
 /// What a look at frames has found.
 #[derive(Default)]
 struct Looked {
-    /// Those whose records have all words.
+    /// The frames whose records have all words.
     found: Vec<Found>,
-    /// The others.
+    /// The other frames.
     incomplete: Vec<Incomplete>,
 }
 
@@ -95,11 +98,11 @@ struct Incomplete {
 fn look_at(tree: &Tree, frames: impl Iterator<Item = Handle>, words: &Words, below: Option<Handle>) -> Result<Looked> {
     let Looked { mut found, mut incomplete } = Looked::default();
     let mut scan = Scan::of(tree);
-    // Others may have added frames that this tree does not have.
+    // Other processes may have added frames that this tree does not have.
     let is_here =
         |frame: &Handle| frame.index() < tree.len() && below.is_none_or(|below| tree.is_ancestor(below, *frame));
     for frame in frames.filter(is_here) {
-        // A frame that cannot be read must not look like one without the words.
+        // A frame that cannot be read must not look like a frame without the words.
         scan.at(frame).checked(|tree| {
             let record = tree.node(frame).record();
             let seen = Seen::of(record, words);
@@ -140,7 +143,7 @@ mod tests {
             let (found, steps) = steps_of(|| stack.search(&SearchQuery::new(query)).unwrap());
             assert_eq!((found.frames.len(), steps), (1, 1), "{query}");
         }
-        // The index can be gone at any time.
+        // The index may have been deleted at any time.
         std::fs::remove_file(folder.path().join("stack.db-words")).unwrap();
         assert_eq!(stack.search(&SearchQuery::new("p79e")).unwrap().frames.len(), 1);
     }

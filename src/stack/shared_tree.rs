@@ -15,15 +15,15 @@ use crate::error::{Error, Result};
 use crate::threads::this_thread;
 use crate::tree::Tree;
 
-/// How often a change looks whether the tree is lent, and the pause between two looks. Most code of the host, such as a
-/// token counter, takes less time, and a copy of a large tree takes more.
+/// How often a change looks whether the tree is lent, and the pause between two looks. Most code of the host,
+/// such as a token counter, takes less time than that, and a copy of a large tree takes more.
 const LOOKS: usize = 10;
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// A tree that many threads can read and one thread at a time can change.
 pub(super) struct SharedTree {
-    /// No code of the host runs while this is locked, and nothing waits but the rare query that asks the archive for more than
-    /// the tree of its frame.
+    /// No code of the host runs while this is locked. Nothing waits meanwhile, except for the rare query that
+    /// asks the archive for more than the tree of its frame.
     tree: RwLock<Arc<Tree>>,
     /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,
@@ -37,8 +37,8 @@ impl SharedTree {
         Self { tree: RwLock::new(Arc::new(tree)), borrowed: AtomicUsize::new(0), borrowers: Mutex::default() }
     }
 
-    /// The tree that this thread sees: the one that is lent to code of the host in this thread, else the current one.
-    /// The caller drops it before it calls code of the host, waits, or reads again.
+    /// The tree that this thread sees: the tree that is lent to code of the host in this thread, else the
+    /// current tree. The caller drops it before it calls code of the host, waits, or reads again.
     pub(super) fn read(&self) -> View<'_> {
         match self.lent_here() {
             Some(tree) => View::Lent(tree),
@@ -74,7 +74,8 @@ impl SharedTree {
     /// Checks that a command may run in this thread.
     ///
     /// # Errors
-    /// [`Error::InsideRead`] if the tree is lent to code of the host in this thread: it would go on with an old tree.
+    /// [`Error::InsideRead`] if the tree is lent to code of the host in this thread: that code would continue
+    /// with an old tree.
     pub(super) fn check_not_lent_here(&self) -> Result<()> {
         if self.lent_here().is_some() { Err(Error::InsideRead {}) } else { Ok(()) }
     }

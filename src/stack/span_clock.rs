@@ -1,11 +1,12 @@
-//! The clock for spans, such as idle times and time limits. It never goes back, whatever happens to the time of day.
+//! The clock for spans, such as idle times and time limits. It never goes back, no matter how the time of day
+//! changes.
 
 use parking_lot::Mutex;
 
 use super::Clock;
 
-/// Readings of two threads can be out of order by less than this; a larger step back is a clock that was set back. In
-/// milliseconds.
+/// Readings of two threads can be out of order by less than this many milliseconds. A larger step back means
+/// that the clock was set back.
 const OUT_OF_ORDER: u64 = 1_000;
 
 /// A clock that never goes back. It begins with the time of day at which it was made, in milliseconds since the Unix
@@ -36,7 +37,7 @@ impl SpanClock {
         let mut last = self.last.lock();
         match reading.checked_sub(last.source) {
             Some(passed) => *last = Reading { source: reading, said: last.said.saturating_add(passed) },
-            // Set back: no time has passed that could be measured.
+            // The source was set back: no time that could be measured has passed.
             None if last.source - reading >= OUT_OF_ORDER => last.source = reading,
             None => {}
         }

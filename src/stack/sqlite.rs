@@ -64,8 +64,8 @@ impl Stack {
     }
 }
 
-/// Opens the folder of a stack. A folder that is made here gets a file that excludes it from git: conversations do not
-/// belong into a repository unless somebody wants that.
+/// Opens the folder of a stack. A folder that is made here gets a file that excludes it from git:
+/// conversations do not belong into a repository unless a person wants that.
 fn open_folder(path: &Path) -> Result<Folder> {
     refuse_url(path)?;
     let is_new = !path.exists();

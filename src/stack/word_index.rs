@@ -12,15 +12,16 @@ use crate::store::{EventQuery, GrownLog, IndexedHistory, IndexedWords, WordIndex
 use crate::text::fnv_of;
 use crate::tree::{Scan, Tree};
 
-/// How often a search tries to bring the index up to date while others do so too.
+/// How often a search tries to bring the index up to date while other searches do so too.
 const ATTEMPTS: usize = 3;
-/// Number of words that are added together. A frame or a part of a log has more only if its own words are more.
+/// Number of words that are added together. A frame or a part of a log is added with more words only if it
+/// has more itself.
 const TOGETHER: usize = 50_000;
-/// Number of distinct words of a log from which its lines are another part of the index.
+/// Number of distinct words of a log after which further lines of the log become another part of the index.
 const OF_PART: usize = 20_000;
 
 impl Stack {
-    /// The frames that can have the words, by an index that is brought up to date.
+    /// The frames that can have the words, from an index that is brought up to date.
     pub(super) fn indexed(&self, index: &dyn WordIndex, words: &Words, with_logs: bool) -> Result<BTreeSet<Handle>> {
         for _ in 0..ATTEMPTS {
             let Some(history) = self.index_frames(index)? else { continue };
@@ -43,12 +44,13 @@ impl Stack {
         let adding = Adding {
             index,
             newest,
-            // A mark of its own, so that two searches that add all frames notice each other.
+            // Each search has its own mark, so that two searches that add all frames notice each other.
             is_new: before.is_none(),
             meanwhile: before.unwrap_or(IndexedHistory { revision: 0, mark: (self.inner.random)() }),
             has_files: self.inner.stored_logs.is_none(),
         };
-        // In one look, because a finished tree that is not in memory is loaded once then.
+        // All frames of a tree are looked at together, because a finished tree that is not in memory is then
+        // loaded only once.
         let added = self.read(|tree| adding.add(tree, seen, &frames))??;
         Ok(added.then_some(newest))
     }
@@ -68,11 +70,12 @@ impl Stack {
             }
             Ok(())
         })?;
-        // The index is of a history that has more events.
+        // The index belongs to a history that has more events.
         let newest = newest.ok_or_else(|| Error::Busy { path: self.place(), waited: 0 })?;
         match first == known && !is_compacted {
             true => Ok(News { before: known, newest, frames: frames.into_iter().collect() }),
-            // It has none of the history, another one, or one that was compacted since.
+            // The index has nothing of the history, belongs to another history, or to one that was compacted
+            // since.
             false => Ok(News { before: None, newest, frames: self.read(|tree| tree.handles().collect())? }),
         }
     }
@@ -94,7 +97,7 @@ impl Stack {
                 if words.len() < OF_PART || failed.is_err() || !is_ours {
                     return;
                 }
-                // The state of the log comes with its last part: until then it counts as grown.
+                // The state of the log is written with its last part: until then the log counts as grown.
                 let part = GrownLog { state: [0; 3], ..log.clone() };
                 batch.add(WordSource::Log { log: part, lines }, mem::take(&mut words));
                 match batch.flush_if_full(index, history) {
@@ -114,7 +117,7 @@ impl Stack {
 
 /// What an index does not have.
 struct News {
-    /// What it has. `None`: nothing of this history.
+    /// What the index has. `None`: nothing of this history.
     before: Option<IndexedHistory>,
     /// The newest event of the history.
     newest: IndexedHistory,
@@ -125,17 +128,18 @@ struct News {
 /// The addition of frames to an index.
 struct Adding<'a> {
     index: &'a dyn WordIndex,
-    /// What the index has at the end, and while there are further frames.
+    /// What the index has at the end, and what it has while further frames follow.
     newest: IndexedHistory,
     meanwhile: IndexedHistory,
-    /// True: all else goes.
+    /// True: everything else in the index is removed.
     is_new: bool,
     /// True if logs are files.
     has_files: bool,
 }
 
 impl Adding<'_> {
-    /// Adds frames to an index that has this. Returns false if another search has written to it meanwhile.
+    /// Adds frames to an index in this state. Returns false if another search has written to the index
+    /// meanwhile.
     fn add(&self, tree: &Tree, mut before: Option<IndexedHistory>, frames: &[Handle]) -> Result<bool> {
         let mut scan = Scan::of(tree);
         let mut batch = Batch::default();
@@ -152,7 +156,7 @@ impl Adding<'_> {
                 before = Some(self.meanwhile);
             }
         }
-        // Also without a frame: events that change no text need not be read again.
+        // Also if no frame was added: events that change no text then need not be read again.
         Ok(before == Some(self.newest) || self.index.add(before, is_new, self.newest, batch.parts)?)
     }
 
@@ -177,7 +181,8 @@ impl Batch {
         self.parts.push(IndexedWords { source, words: words.into_iter().collect() });
     }
 
-    /// Adds the words to an index that has this history, if they are enough. Returns false if another search has written to it meanwhile.
+    /// Adds the words to an index in this state, if they are enough. Returns false if another search has
+    /// written to the index meanwhile.
     fn flush_if_full(&mut self, index: &dyn WordIndex, history: IndexedHistory) -> Result<bool> {
         if self.words < TOGETHER { Ok(true) } else { self.flush(index, history) }
     }

@@ -13,13 +13,14 @@ impl Stack {
     /// its dependencies are checked: [`Stack::begin`] does that.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned; [`Error::NotReady`] if it is no
-    /// work.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned;
+    /// [`Error::NotReady`] if it is not work.
     pub fn activate(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::Activate { frame: frame.into() }).map(drop)
     }
 
-    /// Starts a planned frame that has what it needs: [`Stack::activate`] for callers that must not begin what has to wait.
+    /// Starts a planned frame that has what it needs. It is [`Stack::activate`] for callers that must not
+    /// begin a frame that has to wait.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack};
@@ -33,7 +34,7 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Stack::activate`]; [`Error::NotReady`] if something keeps it from beginning
+    /// Those of [`Stack::activate`]; [`Error::NotReady`] if something prevents its beginning
     /// ([`Tree::check_ready`](crate::Tree::check_ready)).
     pub fn begin(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::Begin { frame: frame.into() }).map(drop)
@@ -48,8 +49,9 @@ impl Stack {
         self.execute(Command::SetActive { frame: frame.into() }).map(drop)
     }
 
-    /// Resumes an open frame. A blocked frame becomes in_progress again. The frame becomes the active one, and the caller becomes its
-    /// holder: no worker gets it any more if its worker has let the lease end. The commands of its own worker leave it where it is.
+    /// Resumes an open frame. A blocked frame becomes in_progress again. The frame becomes the active one,
+    /// and the caller becomes its holder: if the frame's worker has let the lease end, no worker gets the
+    /// frame any more. Commands of the frame's own worker do not change its holder.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress nor blocked;
@@ -85,9 +87,9 @@ impl Stack {
         }
     }
 
-    /// Finishes a frame with results, or blocks it: then the results are what it waits for, as in [`Stack::block`] without
-    /// a question. If the active frame is this frame or a frame below it,
-    /// the nearest open ancestor becomes the active frame. A root can be popped too: that finishes its task.
+    /// Finishes a frame with results, or blocks it. If it is blocked, the results are what it waits for, as
+    /// in [`Stack::block`] without a question. If the active frame is this frame or a frame below it, the
+    /// nearest open ancestor becomes the active frame. A root can be popped too: that finishes its task.
     ///
     /// If the frame and its parent use registers, the parent's registers are updated.
     ///
@@ -110,8 +112,8 @@ impl Stack {
         self.ended(Command::Pop { frame: frame.into(), status, results: results.into() })
     }
 
-    /// Pops a frame, and begins a planned one in the same command: `next`, or with `None` the first planned sibling that can
-    /// begin then. Without such a sibling it only pops.
+    /// Pops a frame, and begins a planned frame in the same command: `next`, or with `None` the first planned
+    /// sibling that can begin after the pop. Without such a sibling it only pops.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Stack};
@@ -126,8 +128,9 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Stack::pop`]; for `next` [`Error::Transition`] if it is not planned, and [`Error::NotReady`] if it depends on a frame
-    /// that is not completed then. Nothing has changed then.
+    /// Those of [`Stack::pop`]; for `next` [`Error::Transition`] if it is not planned, and
+    /// [`Error::NotReady`] if it depends on a frame that is not completed after the pop. After an error
+    /// nothing has changed.
     pub fn pop_and_begin(
         &self,
         frame: impl Into<FrameRef>,
@@ -138,8 +141,9 @@ impl Stack {
         self.ended(Command::PopAndBegin { frame: frame.into(), status, results: results.into(), next })
     }
 
-    /// Completes a frame whose work is done, and begins a planned one in the same command: [`Stack::pop`] with
-    /// [`PopStatus::Completed`] for callers that must not overlook what is left below the frame.
+    /// Completes a frame whose work is done, and begins a planned frame in the same command. It is
+    /// [`Stack::pop`] with [`PopStatus::Completed`] for callers that must not overlook what is left below the
+    /// frame.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack};
@@ -155,8 +159,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Stack::pop`] and [`Stack::pop_and_begin`]; [`Error::PartsLeft`] if frames below it are open or planned. Nothing has changed
-    /// then.
+    /// Those of [`Stack::pop`] and [`Stack::pop_and_begin`]; [`Error::PartsLeft`] if frames below it are open
+    /// or planned. After an error nothing has changed.
     pub fn complete(
         &self,
         frame: impl Into<FrameRef>,
@@ -166,9 +170,10 @@ impl Stack {
         self.ended(Command::Complete { frame: frame.into(), results: results.into(), next })
     }
 
-    /// Blocks a frame: it waits for something from outside. `question` says what it needs, and from whom; `results` are
-    /// the results so far, and `None` keeps those that the frame has. With an empty question the results say what the frame
-    /// needs; results so far are kept all the same.
+    /// Blocks a frame: it waits for something from outside. `question` says what the frame needs, and who can
+    /// give it. `results` are the results so far; `None` keeps those that the frame has. With an empty
+    /// question the results say what the frame needs. The results so far that the frame has are kept in that
+    /// case too.
     ///
     /// The context of the parent, of the siblings and of the frames that depend on it show the question, and so does
     /// [`Stack::outline`]. [`Stack::answer`] answers it.
@@ -224,16 +229,17 @@ impl Stack {
         })
     }
 
-    /// Answers a blocked frame. The frame stays blocked until somebody resumes it: `Stack::host` in a process that runs the
-    /// frame's session, the agent's tool `stack_frame_activate`, or [`Stack::resume`]. The command that
-    /// resumes it succeeds once, so of several processes only one goes on with the frame; and if the process ends in
-    /// between, the answer is still there.
+    /// Answers a blocked frame. The frame stays blocked until it is resumed: by `Stack::host` in a process
+    /// that runs the frame's session, by the agent's tool `stack_frame_activate`, or by [`Stack::resume`].
+    /// The command that resumes it succeeds only once, so of several processes only one resumes the frame. If
+    /// the process ends in between, the answer is still there.
     ///
     /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one question is
     /// added to the first.
     ///
-    /// A frame that has waited to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), as an import leaves it, is planned then, and
-    /// can begin. If it is no work, it is completed, with the answer as its results.
+    /// A frame that has waited to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), as an
+    /// import leaves it, is planned after the answer, and can begin. If it is not work, it is completed, with
+    /// the answer as its results.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotBlocked`] if the frame is not blocked;
@@ -242,11 +248,11 @@ impl Stack {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Answers a blocked frame and goes on with it, in one step: [`Stack::answer`] and [`Stack::resume`]. If somebody else
-    /// was faster, the answer is not recorded either.
+    /// Answers a blocked frame and resumes it, in one step: [`Stack::answer`] and [`Stack::resume`]. If
+    /// another actor was faster, the answer is not recorded either.
     ///
     /// # Errors
-    /// Those of [`Stack::answer`]; [`Error::Held`] if somebody else works on the frame.
+    /// Those of [`Stack::answer`]; [`Error::Held`] if another actor works on the frame.
     ///
     /// ```
     /// use callstack_core::{FrameStatus, NewFrame, Stack};
@@ -263,12 +269,13 @@ impl Stack {
         self.execute(Command::AnswerAndResume { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also those of other processes:
-    /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it
-    /// aborts their sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it
-    /// renews its hold, which is refused. Each frame can be resumed as any other blocked one; workers may have it when it was
-    /// answered. What hosts have queued there does not begin. Where everything has ended nothing is recorded. Returns the stopped
-    /// frames.
+    /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also
+    /// those of other processes. They become blocked, and the reason is what they wait for. A running host
+    /// notices the stop at its next poll, within a second: it aborts the sessions of the frames, adds the
+    /// last words of these sessions as results so far, and answers the callers. A worker notices the stop
+    /// when it renews its hold, which is refused. Each frame can be resumed like any other blocked frame;
+    /// workers can have it when it was answered. Frames that hosts have queued there do not begin. If
+    /// everything there has ended, nothing is recorded. Returns the stopped frames.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.

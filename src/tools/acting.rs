@@ -1,5 +1,6 @@
-//! What the tools of both tables do: those of sessions (`stack_frame_pop`) and those of conversations (`pop`). A table has the wording of a
-//! tool and what its answer says; what happens, and what is refused, is here. What differs by the caller is in [`Acting`].
+//! What the tools of both tables do: the tools of sessions (`stack_frame_pop`) and the tools of conversations
+//! (`pop`). A table has the wording of a tool and of its answer. What happens, and what is refused, is here.
+//! What differs by the caller is in [`Acting`].
 
 use super::beginning;
 use super::popping::{Ended, Ending, Next};
@@ -10,7 +11,7 @@ use crate::stack::{Invalidated, Popped, Stack};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// Who calls a tool: a session of a host, or a conversation without one.
+/// The caller of a tool: a session of a host, or a conversation without a session.
 pub(super) trait Acting {
     /// Why a call is refused.
     type Refusal: From<Error>;
@@ -24,19 +25,20 @@ pub(super) trait Acting {
     /// The frame that an argument names.
     fn named(&self, name: &str) -> Result<Handle, Self::Refusal>;
 
-    /// The frame that an argument names; without one that of the caller.
+    /// The frame that an argument names; without an argument the frame of the caller.
     fn meant(&self, name: Option<&str>) -> Result<Handle, Self::Refusal>;
 
     /// Checks that the caller may end a frame.
     fn check_ends(&self, frame: Handle) -> Result<(), Self::Refusal>;
 
-    /// Checks that the caller can begin a frame in the call that ends another one. `value`: how it has asked for that.
+    /// Checks that the caller can begin a frame in the call that ends another one. `value`: how the caller
+    /// has asked for that.
     fn check_goes_on(&mut self, value: &str) -> Result<(), Self::Refusal>;
 
     /// Checks that the caller may begin a frame.
     fn check_begins(&mut self, frame: Handle) -> Result<(), Self::Refusal>;
 
-    /// True if a frame is all of the task of the caller, for which somebody waits.
+    /// True if a frame is the whole task of the caller, and another agent waits for its results.
     fn is_task(&self, frame: Handle) -> bool;
 }
 
@@ -53,7 +55,8 @@ pub(super) struct Pop {
 /// Finishes or blocks a frame, and begins the next one.
 ///
 /// # Errors
-/// As [`Ending::new`], [`Next::checked`] and [`Ending::carry_out`]; those of the caller. Nothing has changed then.
+/// As [`Ending::new`], [`Next::checked`] and [`Ending::carry_out`]; those of the caller. After an error
+/// nothing has changed.
 pub(super) fn pop<A: Acting>(caller: &mut A, asked: Pop) -> Result<Popped, A::Refusal> {
     let Pop { frame, status, results, question, next, anyway } = asked;
     let frame = caller.meant(frame.as_deref())?;
@@ -68,7 +71,7 @@ pub(super) fn pop<A: Acting>(caller: &mut A, asked: Pop) -> Result<Popped, A::Re
     Ok(ending.carry_out(&stack, frame, next, anyway)?)
 }
 
-/// Takes a frame out of the plan. Returns what else is out of it, and the answer about that.
+/// Takes a frame out of the plan. Returns what else is out of the plan, and the answer about it.
 ///
 /// # Errors
 /// As [`Stack::invalidate`]; those of the caller.
@@ -77,7 +80,7 @@ pub(super) fn invalidate<A: Acting>(
     frame: Option<&str>,
     reason: String,
 ) -> Result<(Handle, Invalidated, String), A::Refusal> {
-    // Whoever names it does not have to work in it.
+    // A caller that names the frame does not have to work in it.
     let frame = frame.map_or_else(|| caller.meant(None), |name| caller.named(name))?;
     caller.check_ends(frame)?;
     let stack = caller.stack();
@@ -87,7 +90,8 @@ pub(super) fn invalidate<A: Acting>(
     Ok((frame, done, text))
 }
 
-/// The frame that a call of `push` asks for, and the frames on which it depends. `words`: see [`beginning::new_frame`].
+/// The frame that a call of `push` asks for, and the frames on which it depends. `words`: see
+/// [`beginning::new_frame`].
 ///
 /// # Errors
 /// Those of the caller for a name.
@@ -102,14 +106,14 @@ pub(super) fn new_frame<A: Acting>(
     Ok((NewFrame { parent, ..beginning::new_frame(words, awaited.clone()) }, awaited))
 }
 
-/// The answer about a frame that was taken out of the plan: what else is out of it, and what is left.
+/// The answer about a frame that was taken out of the plan: what else is out of the plan, and what is left.
 fn out_of_the_plan(tree: &Tree, frame: Handle, done: &Invalidated, tools: &ToolNames) -> String {
     let mut text = format!("{} is out of the plan.", calls::name(tree, frame));
     let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
     let (planned, begun): (Vec<Handle>, Vec<Handle>) = done.dependents.iter().partition(|frame| is_planned(frame));
     let rewire = match tools.get(ToolRole::Edit) {
         Some(edit) => format!("; {edit} (dependsOn) gives them other dependencies"),
-        None => "; plan them anew without it, or begin them anyway".to_owned(),
+        None => "; replan them without it, or begin them anyway".to_owned(),
     };
     for (what, frames, then) in [
         ("So are the planned frames below it", done.invalidated.get(1..).unwrap_or_default(), ""),

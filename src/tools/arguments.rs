@@ -34,10 +34,11 @@ const LONGEST_LIST: usize = 1_000;
 /// Reads the arguments of a tool. `example` contains valid arguments as JSON; every error text ends with it. Empty
 /// arguments stand for `{}`.
 ///
-/// Some hosts send lists, objects, numbers and truth values as texts, some of them only from the middle of a session on. What has the
-/// right meaning is read by its meaning: `"[1]"` as `[1]` where the schema has a list, `1.0` as `1` where it has an integer, `"True"` as
-/// `true`, `"Completed"` as `"completed"`, `"f2"` as `["f2"]` where it has a list of texts, and `null` as an argument that is left out. What
-/// has two meanings is refused, such as `"f2, f3"` for a list.
+/// Some hosts send lists, objects, numbers and truth values as texts, some of them only from the middle of a
+/// session on. A value of a wrong type that can mean only one thing is read by its meaning: `"[1]"` as `[1]`
+/// where the schema has a list, `1.0` as `1` where it has an integer, `"True"` as `true`, `"Completed"` as
+/// `"completed"`, `"f2"` as `["f2"]` where it has a list of texts, and `null` as an argument that is left
+/// out. A value that can mean two things is refused, such as `"f2, f3"` for a list.
 ///
 /// # Errors
 /// A text for the agent: the problem, the path of the invalid argument, and the example.
@@ -48,7 +49,8 @@ pub fn read<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Resu
         .map_err(|error| with_example(&problem(&error), example))
 }
 
-/// As [`read`], without arguments that are optional and have no text: models fill in what they do not need.
+/// As [`read`], but leaves out arguments that are optional and have no text, because models fill in arguments
+/// that they do not need.
 pub(super) fn read_without_blanks<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Result<T, String> {
     let mut arguments = object(json).map_err(|problem| with_example(&problem, example))?;
     let schema = describe::<T>().1;
@@ -60,13 +62,14 @@ pub(super) fn read_without_blanks<T: DeserializeOwned + JsonSchema>(json: &str, 
     read(&arguments.to_string(), example)
 }
 
-/// A value as its schema has it, where that changes its type and not its meaning. The schema is one of [`describe`].
+/// A value with the type that its schema asks for, if that changes only its type and not its meaning. The
+/// schema is one of [`describe`].
 fn fitted(value: Value, schema: &Value) -> Value {
     let name = schema["type"].as_str().unwrap_or_default();
     match value {
         Value::String(text) => fitted_text(text, name, schema),
         Value::Number(number) if name == "integer" => match number.as_f64() {
-            // Larger ones are not exact.
+            // Larger numbers are not exact.
             Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 9e15 => Value::from(whole as i64),
             _ => Value::Number(number),
         },
@@ -96,11 +99,11 @@ fn fitted_text(text: String, name: &str, schema: &Value) -> Value {
         return truth.map_or(Value::String(text), Value::Bool);
     }
     match from_json::<Value>(&text) {
-        // A text within a text is no number.
+        // A text within a text is not a number.
         Ok(read) if !read.is_string() && too_long(&read).is_none() => return fitted(read, schema),
         _ => {}
     }
-    // More than one could be meant by a text with a separator, and none by one without words.
+    // A text with a separator could mean more than one entry, and a text without words could mean none.
     let is_one = !text.trim().is_empty() && !text.contains([',', ';', '\n', '[', '{']);
     match name == "array" && is_one && schema["items"]["type"] == "string" {
         true => Value::Array(vec![Value::String(text)]),
@@ -108,7 +111,8 @@ fn fitted_text(text: String, name: &str, schema: &Value) -> Value {
     }
 }
 
-/// Parses arguments, also those that are the text of an object, and checks their size. Not part of the generic function, whose code exists once for each tool.
+/// Parses arguments, also arguments that are the text of an object, and checks their size. It is not part of
+/// the generic function, whose code exists once for each tool.
 fn object(json: &str) -> Result<Value, String> {
     if json.len() > LONGEST {
         return Err(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len()));
@@ -117,7 +121,7 @@ fn object(json: &str) -> Result<Value, String> {
     let parsed =
         |json: &str| from_json::<Value>(json).map_err(|error| format!("the arguments are not valid JSON: {error}"));
     let arguments = match parsed(json)? {
-        // The interfaces of models deliver them as a text.
+        // The interfaces of models deliver the arguments as a text.
         Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
         Value::String(text) => {
             parsed(&text).map_err(|_| "the arguments are a text, and not the JSON object".to_owned())?
@@ -210,7 +214,7 @@ fn simplify(value: &mut Value) {
                     object.remove(key);
                 }
             }
-            // What goes without saying costs tokens in each request.
+            // What is obvious costs tokens in each request.
             let empty = [Value::Null, Value::Bool(false), "".into(), Value::Array(Vec::new())];
             if object.get("default").is_some_and(|default| empty.contains(default)) {
                 object.remove("default");

@@ -1,4 +1,5 @@
-//! What a call says of a frame that begins or goes on, or that has to wait for others, whoever calls.
+//! What a call says about a frame that begins or resumes, or that has to wait for others, for every kind of
+//! caller.
 
 use crate::context::Settings;
 use crate::error::Result;
@@ -8,7 +9,8 @@ use crate::stack::{Reopened, Stack};
 use crate::tree::{Parts, Tree};
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// A frame of the arguments of a call: title, criteria, the same in one line, task; and the frames on which it depends.
+/// A frame from the arguments of a call: title, criteria, the criteria in one line, task; and the frames on
+/// which it depends.
 pub(super) fn new_frame<F: Into<FrameRef>>(words: [String; 4], depends_on: Vec<F>) -> NewFrame {
     let [title, success_criteria, success_criteria_compacted, task] = words;
     let identity = Identity { title, success_criteria, success_criteria_compacted };
@@ -16,8 +18,9 @@ pub(super) fn new_frame<F: Into<FrameRef>>(words: [String; 4], depends_on: Vec<F
     NewFrame { identity, task, depends_on, ..NewFrame::default() }
 }
 
-/// Checks that a frame that begins, also anew, has what it needs, unless it is to begin anyway. A new attempt needs what the one before it
-/// has needed. `is_answered`: the call answers it, if it waits to begin.
+/// Checks that a frame that begins, or is retried, has what it needs, unless it is to begin anyway. A new
+/// attempt needs what the attempt before it has needed. `is_answered`: the call answers the frame, if it
+/// waits to begin.
 ///
 /// # Errors
 /// As [`Tree::check_ready`].
@@ -33,14 +36,15 @@ pub(super) fn check_ready(tree: &Tree, frame: Handle, is_anew: bool, is_answered
     }
 }
 
-/// The answer about a frame that has begun, or goes on, in the conversation of the caller.
+/// The answer about a frame that has begun or resumed in the conversation of the caller.
 pub(super) fn told(tree: &Tree, frame: Handle, is_new: bool, tools: &ToolNames) -> String {
     let state = if is_new { "has begun" } else { "is in progress" };
     let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
     format!("{} {state}: work in it now, then {finish}.", name(tree, frame))
 }
 
-/// Which frames have used the results of a reopened frame: their agents are not told. Empty if there are none.
+/// Says which frames have used the results of a reopened frame, because their agents are not told. Empty if
+/// there are none.
 pub(super) fn used_by(reopened: &Reopened) -> String {
     match &reopened.begun[..] {
         [] => String::new(),
@@ -51,20 +55,20 @@ pub(super) fn used_by(reopened: &Reopened) -> String {
     }
 }
 
-/// An answer with a sentence behind its first line.
+/// An answer with a sentence after its first line.
 pub(super) fn with_sentence(mut answer: String, sentence: &str) -> String {
     let end = answer.find('\n').unwrap_or(answer.len());
     answer.insert_str(end, sentence);
     answer
 }
 
-/// The context of a frame that has begun, whether there is room for it or not.
+/// The context of a frame that has begun. If there is no room for it, a text that says so.
 pub(super) fn context(stack: &Stack, frame: Handle, settings: &Settings) -> String {
     let shown = stack.context(frame, settings);
     shown.map_or_else(|error| format!("Without its context: {error}"), |context| context.xml.trim_end().to_owned())
 }
 
-/// The first of the frames that were planned which can begin.
+/// The first of the planned frames that can begin.
 pub(super) fn first(tree: &Tree, planned: &[Handle]) -> Option<Handle> {
     planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::Within).is_ok())
 }
@@ -75,7 +79,7 @@ pub(super) fn begin_with(first: Handle, tools: &ToolNames) -> String {
     format!("Begin with {begin}{first}.")
 }
 
-/// The answer about a frame that was planned or edited: how it begins, or for what it waits.
+/// The answer about a frame that was planned or edited: how it begins, or what it waits for.
 pub(super) fn in_the_plan(tree: &Tree, frame: Handle, done: &str, tools: &ToolNames) -> String {
     let waits_for: Vec<Handle> = tree.waits_for(frame).collect();
     let name = name(tree, frame);

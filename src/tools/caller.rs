@@ -18,25 +18,25 @@ pub(super) struct Caller<'a> {
     pub(super) session_id: &'a str,
     turns: &'a Turns<'a>,
     effects: Vec<Effect>,
-    /// What people are told of the call: its title, and the frames of whose ends it tells.
+    /// What people are told about the call: its title, and the frames whose ends it reports.
     told: Option<(String, Vec<Handle>)>,
 }
 
-/// A frame that has begun, or goes on, in the conversation of the caller.
+/// A frame that has begun or resumed in the conversation of the caller.
 pub(super) struct Begun {
     frame: Handle,
     /// True if it was planned before.
     is_new: bool,
-    /// True if the conversation holds all that the frame needs.
+    /// True if the conversation holds everything that the frame needs.
     is_known: bool,
     /// The frames below it in which the conversation was.
     interrupted: Vec<Handle>,
-    /// The frame above it, if that is another one than the conversation was in.
+    /// The frame above it, if the conversation was in another frame than that one.
     parent: Option<Handle>,
 }
 
 impl Begun {
-    /// The same frame, which a command before has begun.
+    /// The same frame, marked as new: an earlier command of the call has begun it.
     pub(super) fn anew(self) -> Self {
         Self { is_new: true, ..self }
     }
@@ -53,12 +53,12 @@ impl<'a> Caller<'a> {
         self.effects
     }
 
-    /// Says what people are told of the call.
+    /// Sets what people are told about the call.
     pub(super) fn tell(&mut self, title: &str, ended: Vec<Handle>) {
         self.told = Some((call_title::line(title), ended));
     }
 
-    /// What people are told of the call, if it is not the first line of its answer.
+    /// What people are told about the call, if it is not the first line of its answer.
     pub(super) fn told(&mut self) -> Option<(String, Vec<Handle>)> {
         self.told.take()
     }
@@ -92,13 +92,13 @@ impl<'a> Caller<'a> {
         self.stack.host().place(self.session_id)
     }
 
-    /// Where this host has the frames worked on that its agents begin.
+    /// Where the frames that agents of this host begin are worked on.
     pub(super) fn call_place(&mut self) -> CallPlace {
         self.turn(|turn| turn.sessions.calls.settings.r#in)
     }
 
-    /// True if a call of a frame is worked on in the conversation of the caller: the host folds conversations, and no other call of
-    /// the same message has begun a frame there.
+    /// True if the frame of a call is worked on in the conversation of the caller: the host folds
+    /// conversations, and no other call of the same message has begun a frame there.
     pub(super) fn works_here(&mut self) -> bool {
         let session_id = self.session_id;
         self.call_place() == CallPlace::Conversation && self.turn(|turn| turn.beside(session_id).is_none())
@@ -117,13 +117,13 @@ impl<'a> Caller<'a> {
         Err(Error::Setting { name: name.into(), value: value.into(), expected })
     }
 
-    /// The frame of the calling session itself, which its conversation may have left for one below.
+    /// The frame of the calling session itself. Its conversation may have left it for a frame below.
     pub(super) fn own_frame(&self) -> Option<Handle> {
         self.stack.look(|tree| tree.by_id(self.session_id))
     }
 
-    /// True if the conversation of the caller can begin a frame, or go on with it: that of its session, or one without a session of its
-    /// own.
+    /// True if the conversation of the caller can begin or resume a frame: the frame of its session, or a
+    /// frame without a session of its own.
     pub(super) fn can_enter(&self, frame: Handle) -> bool {
         self.stack.look(|tree| {
             let record = tree.node(frame).record();
@@ -131,7 +131,8 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// The advice on what comes after a frame that the caller has popped, and whose parent it works on; empty if there is none.
+    /// The advice on what comes after a frame that the caller has popped, if the caller works on the parent;
+    /// empty if there is none.
     pub(super) fn advice_after(&mut self, frame: Handle) -> String {
         let tools = self.tools();
         let next = self.stack.look(|tree| calls::next(tree, frame, &tools));
@@ -146,7 +147,7 @@ impl<'a> Caller<'a> {
         self.turn(|turn| turn.check_depth(turn.tree.node(frame).parent()))
     }
 
-    /// Begins a frame in the conversation of the caller, or goes on with it there.
+    /// Begins or resumes a frame in the conversation of the caller.
     ///
     /// # Errors
     /// [`Error::TooDeep`], [`Error::Held`], [`Error::Transition`].
@@ -170,8 +171,9 @@ impl<'a> Caller<'a> {
         Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known, interrupted, parent })
     }
 
-    /// The answer for a frame that has begun in the conversation of the caller: what is to be done there. With `criteria` also those
-    /// of the frame, and with the context of the frame if the conversation does not hold all that it needs.
+    /// The answer for a frame that has begun in the conversation of the caller: what is to be done there.
+    /// `has_criteria`: also its criteria. If the conversation does not hold everything that the frame needs,
+    /// the answer has the context of the frame.
     pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> String {
         let Begun { frame, is_new, is_known, interrupted, parent } = begun;
         let tools = self.tools();
@@ -222,7 +224,7 @@ impl<'a> Caller<'a> {
         self.stack.look(|tree| beginning::in_the_plan(tree, frame, done, &tools))
     }
 
-    /// Begins a frame in the conversation of the caller, or goes on with it there, and answers with what is to be done: see
+    /// Begins or resumes a frame in the conversation of the caller, and answers with what is to be done: see
     /// [`Caller::begun`].
     ///
     /// # Errors
@@ -234,7 +236,8 @@ impl<'a> Caller<'a> {
         Ok(self.placed(text))
     }
 
-    /// Why a call that is about the frame in which the conversation is, is refused: that is another one than its model knows.
+    /// Why a call about the frame of the conversation is refused: the conversation is in another frame than
+    /// its model knows.
     pub(super) fn misled(&mut self) -> Option<String> {
         let session_id = self.session_id;
         let frame = self.turn(|turn| turn.misled(session_id))?;
@@ -250,13 +253,14 @@ impl<'a> Caller<'a> {
         ))
     }
 
-    /// Notes that frames have ended or were blocked: the conversation of the caller is where it came from.
+    /// Notes that frames have ended or were blocked: the conversation of the caller is back in the frame from
+    /// which it came.
     pub(super) fn left(&mut self) {
         let session_id = self.session_id;
         self.turn(|turn| turn.left(session_id));
     }
 
-    /// An answer that ends, where conversations are folded, with the frame in which the conversation is now.
+    /// An answer whose end names the frame in which the conversation is now, where conversations are folded.
     pub(super) fn placed(&mut self, mut text: String) -> Reply {
         let session_id = self.session_id;
         text.push_str(&self.turn(|turn| {
@@ -266,8 +270,8 @@ impl<'a> Caller<'a> {
         Reply::Text(text)
     }
 
-    /// The parent of a frame that is pushed and does not begin in the conversation: where the model was when it wrote its message,
-    /// since another call of that can have begun a frame.
+    /// The parent of a frame that is pushed and does not begin in the conversation: the frame in which the
+    /// model was when it wrote its message. Another call of the same message may have begun a frame since.
     ///
     /// # Errors
     /// As [`Caller::parent`].
@@ -280,8 +284,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Returns the frame that an argument names. Of several frames with a title, one in the tree of the calling session is
-    /// meant.
+    /// Returns the frame that an argument names. If several frames have the title, the one in the tree of the
+    /// calling session is meant.
     ///
     /// # Errors
     /// As [`Stack::resolve`].
@@ -300,18 +304,18 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Returns the frame for which the calling session works: its own, or if it has none, that of the nearest session above
-    /// it that has one.
+    /// Returns the frame for which the calling session works: its own frame, or if it has none, the frame of
+    /// the nearest session above it that has one.
     pub(super) fn served(&mut self) -> Option<Handle> {
         let session_id = self.session_id;
         self.turn(|turn| turn.sessions.served(session_id, turn.tree))
     }
 
-    /// Returns the default parent of a new frame: the nearest open frame of those from which the calling session works. `None`:
-    /// the new frame is a root.
+    /// Returns the default parent of a new frame: the nearest open frame, from the one for which the calling
+    /// session works upwards. `None`: the new frame is a root.
     ///
     /// # Errors
-    /// [`Error::ParentClosed`] if all of them are closed: the task of this session is over.
+    /// [`Error::ParentClosed`] if all these frames are closed: the task of this session is over.
     pub(super) fn parent(&mut self) -> Result<Option<Handle>> {
         let Some(served) = self.served() else { return Ok(None) };
         let parent = |tree: &Tree| match tree.nearest_open(served) {
@@ -334,7 +338,7 @@ impl<'a> Caller<'a> {
         .map(found)
     }
 
-    /// Returns the frame that a parent is. `None`: there is none, the new frame is a root.
+    /// Returns the frame that is meant as the parent. `None`: there is no parent, the new frame is a root.
     ///
     /// # Errors
     /// As [`Stack::resolve`].
@@ -345,8 +349,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Returns the outline of the caller's tree with the caller's mark, and one line that counts the other trees; with
-    /// `all`, or if the caller works for no frame, the outline of all trees.
+    /// Returns the outline of the caller's tree with the caller's mark, and one line that counts the other
+    /// trees. With `all`, or if the caller works for no frame, returns the outline of all trees.
     ///
     /// # Errors
     /// As [`Stack::outline`].
@@ -432,7 +436,7 @@ impl Acting for Caller<'_> {
         self.named_or_own(name)
     }
 
-    /// The host has the stack itself, and decides for all of its sessions.
+    /// The caller is a host, which has the stack itself and decides for all of its sessions.
     fn check_ends(&self, _: Handle) -> Result<()> {
         Ok(())
     }

@@ -37,7 +37,7 @@ impl AgentTool for Summarize {
             Ok(turn.is_running(frame))
         });
         let then = match is_running? {
-            true => " when you end your turn; you then go on with it from the summary",
+            true => " when you end your turn; you then continue it from the summary",
             false => " when this session is next idle",
         };
         Ok(Reply::Text(format!("{} will be summarized{then}.", caller.name(frame))))

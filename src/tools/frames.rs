@@ -87,9 +87,9 @@ pub(super) struct Pop {
     /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
-    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
+    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for a person.
     status: Ended,
-    /// blocked: what the work needs, and from whom. The results are then those so far.
+    /// blocked: what it needs, and who can give it. The results are then those so far.
     question: Option<String>,
     /// The results in full.
     results: String,
@@ -142,7 +142,7 @@ impl AgentTool for Pop {
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
             caller.stack.deliver(frame)?;
         }
-        // Where each frame has a session, the call that waits for this one tells it.
+        // If each frame has a session, the call that waits for this frame tells it.
         let ended = if caller.call_place() == CallPlace::Conversation { vec![frame] } else { Vec::new() };
         caller.tell(&stack.look(|tree| popping::title(tree, &popped)), ended);
         let mut text = stack.look(|tree| popping::told(tree, &popped));
@@ -155,7 +155,7 @@ impl AgentTool for Pop {
         text.push_str(&match popped.parent {
             None if is_blocked => " No parent can answer: ask the user, and end your turn now.".to_owned(),
             None if !popped.still_open.is_empty() => {
-                " It is the root frame: nobody else finishes or invalidates what is open.".to_owned()
+                " It is the root frame: no one else finishes or invalidates what is open.".to_owned()
             }
             None => " It is the root frame: no parent waits for its results.".to_owned(),
             Some(parent) if is_own => {
@@ -169,7 +169,7 @@ impl AgentTool for Pop {
     }
 }
 
-/// Answer a blocked frame. If this host runs its session, it goes on by itself.
+/// Answer a blocked frame. If this host runs its session, the frame resumes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
@@ -189,10 +189,10 @@ impl AgentTool for Answer {
         let frame = caller.resolve(&self.frame_id)?;
         caller.stack.answer(frame, self.answer)?;
         let mut text = format!("{} is answered.", caller.name(frame));
-        // Nobody works on it but a conversation, which does so when it goes on with it.
+        // If the frame is worked on in a conversation, only that conversation can resume it.
         let is_in_conversation = caller.stack.look(|tree| tree.node(frame).record().conversation().is_some());
         if let Some(activate) = caller.tools().get(ToolRole::Activate).filter(|_| is_in_conversation) {
-            text.push_str(&format!(" Go on with it: {activate} {frame}."));
+            text.push_str(&format!(" Resume it: {activate} {frame}."));
         }
         Ok(Reply::Text(text))
     }
@@ -300,7 +300,7 @@ impl AgentTool for Details {
         });
         let children = caller.stack.children(frame)?;
         let mut shown = with_references(&record);
-        // Who has it is what an agent can use of it.
+        // An agent needs only the name of the holder.
         match record.held_by() {
             Some(holder) => shown["holder"] = holder.described().into(),
             None => drop(shown.as_object_mut().and_then(|shown| shown.remove("holder"))),

@@ -1,4 +1,5 @@
-//! The tools that page through the log of a frame and search it: for the agents of any host, and for those in a run.
+//! The tools that page through the log of a frame and search it: for the agents of any host, and for the
+//! agents in a run.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ const LINES: usize = 20;
 const MOST_LINES: usize = 100;
 /// Maximum size of the lines in an answer, in bytes of JSON.
 const LONGEST: usize = 12_000;
-/// Limits to the texts of an entry, in characters: the first with which the lines fit is used.
+/// Limits to the texts of an entry, in characters. The first limit with which the lines fit is used.
 const TEXT_LIMITS: [usize; 5] = [8_000, 2_000, 600, 200, 60];
 
 /// Read the log of a frame: the messages of its session, also those from before a compaction. Without arguments, the newest
@@ -79,7 +80,8 @@ impl MemoryTool for ReadFrameLog {
     }
 }
 
-/// Returns lines of the log of a frame, named by an agent, that belongs to the run with this root.
+/// Returns lines of the log of a frame. An agent names the frame, which has to belong to the run with this
+/// root.
 ///
 /// # Errors
 /// As [`Stack::resolve`]; [`Error::Setting`] for a frame outside of the run; the errors of reading a log.
@@ -100,7 +102,7 @@ pub(super) struct LogRange {
 }
 
 impl LogRange {
-    /// The newest lines, or the newest with some words.
+    /// The newest lines, or the newest lines with some words.
     pub(super) fn newest(search: Option<String>) -> Self {
         Self { from: None, to: None, search, tail: None }
     }
@@ -120,7 +122,7 @@ impl LogRange {
             let next = number(last) + 1;
             answer["next"] = if next > page.total { Value::Null } else { json!({ "from": next }) };
         } else if let Some(first) = lines.first().map(number) {
-            // With fewer lines than asked for, all earlier ones were looked at.
+            // If there are fewer lines than asked for, all earlier lines were looked at.
             let has_earlier = first > from && (lines.len() < page.lines.len() || page.lines.len() == count);
             answer["next"] = if has_earlier { json!({ "to": first - 1 }) } else { Value::Null };
         }
@@ -136,8 +138,8 @@ fn number(line: &Value) -> usize {
     line["line"].as_u64().unwrap_or_default() as usize
 }
 
-/// Returns the lines with texts so short that an answer holds them: all, or if even that is too much the first ones or the
-/// last ones.
+/// Returns the lines with texts so short that an answer holds them. If even that is too much, returns only
+/// the first lines or the last lines.
 fn fitting(page: &LogPage, search: Option<&str>, is_forward: bool) -> Vec<Value> {
     let needle = search.map(str::to_lowercase);
     let shortened = |limit| page.lines.iter().map(|line| shown(line, limit, needle.as_deref())).collect::<Vec<Value>>();
@@ -169,8 +171,8 @@ fn fitting(page: &LogPage, search: Option<&str>, is_forward: bool) -> Vec<Value>
     lines
 }
 
-/// Returns a line as the answer shows it: its number, then the entry with short texts. A text that is there as `text` is not
-/// repeated as a part.
+/// Returns a line as the answer shows it: its number, then the entry with short texts. A text that is already
+/// there as `text` is not repeated as a part.
 fn shown(line: &LogLine, limit: usize, needle: Option<&str>) -> Value {
     let mut shown = Map::from_iter([("line".to_owned(), line.number.into())]);
     match &line.entry {

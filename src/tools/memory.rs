@@ -1,5 +1,5 @@
-//! Tools by which agents manage their memory: chunks on the heap and registers for the agents of any host, and the
-//! stack machine for those in a run.
+//! Tools by which agents manage their memory: chunks on the heap and registers for the agents of any host,
+//! and the stack machine for the agents in a run.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,7 +57,8 @@ impl AgentTool for Allocate {
     }
 }
 
-/// The answer about a chunk that was stored: the usage of the heap, and what the frame of the caller does not see as a whole.
+/// The answer about a chunk that was stored: the usage of the heap, and which chunks the frame of the caller
+/// does not see as a whole.
 fn kept(caller: &mut Caller<'_>, what: &str, name: &str) -> Result<Reply, Error> {
     let own = caller.named_or_own(None)?;
     let settings = caller.stack.host().settings().context;
@@ -65,7 +66,8 @@ fn kept(caller: &mut Caller<'_>, what: &str, name: &str) -> Result<Reply, Error>
     Ok(Reply::Text(format!("{}{cut}", stored(what, name, usage(caller)?))))
 }
 
-/// Names the chunks that the context of a frame has no room for. Empty if it shows all as a whole. `read`: the tool that reads them.
+/// Names the chunks that do not fit into the context of a frame. Empty if the context shows all chunks as a
+/// whole. `read`: the tool that reads them.
 pub(crate) fn not_whole(heap: &Heap<'_>, settings: &Settings, read: Option<&str>) -> String {
     let names = heap.not_whole(settings).unwrap_or_default();
     if names.is_empty() {
@@ -327,7 +329,7 @@ impl MemoryTool for HeapAllocate {
     }
 }
 
-/// The chunks that a frame sees, each in a line.
+/// The chunks that a frame sees, one on each line.
 pub(super) fn chunk_lines(heap: &Heap<'_>) -> Result<Vec<String>, Error> {
     let line = |(owner, chunk): &(Handle, Chunk)| {
         let description = one_line(&chunk.description);

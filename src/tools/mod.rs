@@ -108,11 +108,11 @@ pub struct Answer {
     /// The answer; absent if it comes later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the answer comes
-    /// later.
+    /// One line for people: what the call was about, and its result. Empty if the arguments say it, or if the
+    /// answer comes later.
     pub title: String,
-    /// The frames that the call has popped, or for whose ends it has waited: the answer tells how they have ended, or what they
-    /// wait for.
+    /// The frames that the call has popped, or whose ends it has waited for. The answer says how they have
+    /// ended, or what they wait for.
     pub ended: Vec<Handle>,
     /// The call that is answered later, by the effect [`Answer`](Effect::Answer).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,14 +124,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer that says all to people in its first line.
+    /// An answer whose first line says everything to people.
     fn said(text: String, is_error: bool) -> Self {
         let title = first_line(&text);
         Self { text: Some(text), title, ended: Vec::new(), call: None, is_error, effects: Vec::new() }
     }
 }
 
-/// The first line of a text for people. What is for programs says nothing to them.
+/// The first line of a text, for people. JSON and XML are for programs and say nothing to people.
 fn first_line(text: &str) -> String {
     let first = text.lines().next().filter(|line| !line.starts_with(['{', '[', '<']));
     first.map(call_title::line).unwrap_or_default()
@@ -143,25 +143,26 @@ trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
     const EXAMPLE: &'static str;
-    /// What differs where frames are worked on in the conversation of their caller.
+    /// What differs in hosts where frames are worked on in the conversation of their caller.
     const IN_CONVERSATION: InConversation = InConversation::NONE;
-    /// True if a call that names no frame is about the one in which the conversation of the caller is. Such a call is refused as long as
-    /// the conversation takes itself to be in another one.
+    /// True if a call that names no frame is about the frame in which the conversation of the caller is. Such
+    /// a call is refused as long as the model takes its conversation to be in another frame.
     const USES_PLACE: bool = true;
 
     /// Runs the tool.
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
 }
 
-/// What differs in a tool where frames are worked on in the conversation of their caller ([`CallPlace::Conversation`]).
+/// What differs in a tool of hosts where frames are worked on in the conversation of their caller
+/// ([`CallPlace::Conversation`]).
 struct InConversation {
     /// The description. `None`: the same.
     description: Option<&'static str>,
     /// The arguments that are only for such hosts.
     arguments: &'static [&'static str],
-    /// Those that are only for other hosts, also within arguments.
+    /// The arguments that are only for other hosts, also within arguments.
     without: &'static [&'static str],
-    /// Those that can be left out, with their descriptions.
+    /// The arguments that can be left out, with their descriptions.
     optional: &'static [(&'static str, &'static str)],
     /// Valid arguments. `None`: the same.
     example: Option<&'static str>,
@@ -205,7 +206,7 @@ enum Reply {
 }
 
 impl Reply {
-    /// The same with a sentence behind its first line, unless the answer comes later.
+    /// The same reply with a sentence after its first line, unless the answer comes later.
     fn and(self, sentence: &str) -> Self {
         match self {
             Self::Text(text) => Self::Text(beginning::with_sentence(text, sentence)),
@@ -260,12 +261,12 @@ impl Entry<ReadCall> {
 }
 
 impl<Run> Entry<Run> {
-    /// Valid arguments for hosts whose frames are worked on there.
+    /// Valid arguments for hosts where frames are worked on in this place.
     fn example(&self, place: CallPlace) -> &'static str {
         self.in_conversation.example.filter(|_| place == CallPlace::Conversation).unwrap_or(self.example)
     }
 
-    /// The definition for hosts whose frames are worked on there.
+    /// The definition for hosts where frames are worked on in this place.
     fn tool(&self, place: CallPlace) -> Tool {
         let (mut description, mut parameters) = arguments::described((self.schema)());
         let InConversation { description: other, arguments, without, optional, .. } = &self.in_conversation;
@@ -384,8 +385,9 @@ pub fn offered(settings: &HostSettings) -> Vec<Tool> {
     tools
 }
 
-/// Returns all tools for the agents of hosts with sessions, also those that a host does not offer, as for [`CallPlace::Session`]. Descriptions refer to
-/// other tools by the host's names. [`Tool::name`] is always the name that [`call`] takes, not the host's name.
+/// Returns all tools for the agents of hosts with sessions, also tools that a host does not offer, as for
+/// [`CallPlace::Session`]. Descriptions refer to other tools by the host's names. [`Tool::name`] is always
+/// the name that [`call`] takes, not the host's name.
 ///
 /// ```
 /// use callstack_core::{ToolNames, tools};
@@ -444,9 +446,10 @@ pub fn memory_tools(settings: &RunSettings) -> Vec<Tool> {
     memory_table(settings).map(|entry| entry.tool(CallPlace::Session)).collect()
 }
 
-/// Carries out the next tool call of an agent in a [run](crate::memory) if it is one of the [`memory_tools`] of these settings,
-/// those of the run, and returns its events. `None`: the tool is one of the host's. If the call is refused, its answer tells the
-/// model the reason; that is no error of this function.
+/// Carries out the next tool call of an agent in a [run](crate::memory) if it is one of the [`memory_tools`]
+/// of these settings, which are those of the run, and returns its events. `None`: the tool is one of the
+/// host's. If the call is refused, its answer tells the model the reason; that is not an error of this
+/// function.
 ///
 /// # Errors
 /// As [`Run::operate`](crate::stack::Run::operate).
@@ -504,9 +507,10 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
 ///
-/// Every tool of the table is carried out, also one that the host does not [offer](offered): people and programs call
-/// tools that agents need not know, and a conversation may hold calls from before a change of the settings. A host that
-/// wants to refuse such calls of its agents does not pass them on. The answer to an unknown name lists the offered tools.
+/// Every tool of the table is carried out, also a tool that the host does not [offer](offered): people and
+/// programs call tools that agents need not know, and a conversation may have calls from before a change of
+/// the settings. A host that wants to refuse such calls of its agents does not pass them on. The answer to an
+/// unknown name lists the offered tools.
 ///
 /// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem. It is also
 /// refused if events and tool calls in other threads take longer than

@@ -210,8 +210,8 @@ impl AgentTool for Edit {
     }
 }
 
-/// Run a planned frame, or resume one that was interrupted or blocked, or begin a failed one anew; its results are this
-/// tool's answer.
+/// Run a planned frame, or resume one that was interrupted or blocked, or retry a failed one; its results are
+/// this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
@@ -220,7 +220,7 @@ pub(super) struct Activate {
     session_id: String,
     /// What a blocked frame waits for; what is wrong with a completed one; with retry, what to do differently.
     answer: Option<String>,
-    /// Begin a failed, blocked or interrupted frame anew, in one that knows why it failed.
+    /// Retry a failed, blocked or interrupted frame, in one that knows why it failed.
     #[serde(default)]
     retry: bool,
     /// In a session of its own, without waiting for the results.
@@ -239,7 +239,7 @@ impl AgentTool for Activate {
     const USES_PLACE: bool = false;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
-            "Begin a planned frame, or go on with one that was interrupted or blocked, or begin a failed one anew, and work in it \
+            "Begin a planned frame, or resume one that was interrupted or blocked, or retry a failed one, and work in it \
              from now on until you pop it.",
         ),
         without: &["timeLimit"],
@@ -291,7 +291,7 @@ impl AgentTool for Activate {
             return caller.begin_here(frame, false).map(|reply| reply.and(&used));
         }
         if let Some(answer) = self.answer {
-            // An answer to a frame that cannot go on would be refused together with the call.
+            // An answer to a frame that cannot resume would be refused together with the call.
             caller.turn(|turn| turn.check_callable(frame, session_id))?;
             caller.stack.answer(frame, answer)?;
         }

@@ -1,4 +1,5 @@
-//! What a pop asks for, does and tells, whoever calls it: a session of a host, or a conversation without one.
+//! What a pop asks for, does and answers, for every caller: a session of a host, or a conversation without a
+//! session.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,7 +38,8 @@ pub(super) struct Ending {
 
 impl Ending {
     /// # Errors
-    /// [`Error::Setting`] if there is nothing to tell the frame above, or a question that nobody has to answer.
+    /// [`Error::Setting`] if there is nothing to tell the frame above, or if there is a question although the
+    /// status is not blocked.
     pub(super) fn new(status: Ended, results: Results, question: Option<String>) -> Result<Self, Error> {
         let question = question.filter(|question| !question.trim().is_empty());
         let refused = |name: &str, value, expected| Err(Error::Setting { name: name.into(), value, expected });
@@ -59,7 +61,7 @@ impl Ending {
         }
     }
 
-    /// Pops a frame, and begins another one. `anyway`: also if something is left below it.
+    /// Pops a frame, and begins another one. `anyway`: also if frames below it are unfinished.
     ///
     /// # Errors
     /// As [`Stack::complete`], [`Stack::pop_and_begin`] and [`Stack::block`].
@@ -92,7 +94,7 @@ pub(super) fn told(tree: &Tree, popped: &Popped) -> String {
     text
 }
 
-/// What people are told of a pop.
+/// What people are told about a pop.
 pub(super) fn title(tree: &Tree, popped: &Popped) -> String {
     let title = call_title::of_frame(tree, popped.handle);
     popped.next.map_or(title.clone(), |next| format!("{title}; begun: {}", call_title::name(tree, next)))
@@ -113,7 +115,7 @@ impl Default for Next {
 }
 
 impl Next {
-    /// The value, unless no frame is to begin. Models write texts for what is true or false, too.
+    /// The value, unless no frame is to begin. Models also write texts for true and false.
     pub(super) fn asked(&self) -> Option<&str> {
         match self {
             Self::First(is_asked) => is_asked.then_some("true"),
@@ -123,16 +125,18 @@ impl Next {
         }
     }
 
-    /// The frame that it names; without one it is the first that can begin.
+    /// The frame that it names. Without a name, the first frame that can begin is meant.
     pub(super) fn name(&self) -> Option<&str> {
         self.asked().filter(|value| !value.eq_ignore_ascii_case("true"))
     }
 
-    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin. `named`: the frame that it names.
-    /// `is_task`: the popped frame is all of the task of its conversation, which somebody waits for.
+    /// The frame that begins when another one is popped. `None`: no frame was asked for, or no frame can
+    /// begin. `named`: the frame that the value names. `is_task`: the popped frame is the whole task of its
+    /// conversation, and another agent waits for its results.
     ///
     /// # Errors
-    /// [`Error::Setting`] if the conversation cannot begin one; those of `check`, which says whether it can begin this one.
+    /// [`Error::Setting`] if the conversation cannot begin a frame; those of `check`, which says whether it
+    /// can begin this frame.
     pub(super) fn checked<E: From<Error>>(
         &self,
         stack: &Stack,
@@ -153,7 +157,7 @@ impl Next {
         }
         let Some(parent) = stack.look(|tree| tree.node(popped).parent()) else {
             let is_unfinished = |tree: &Tree, below: Handle| tree.node(below).status().is_unfinished();
-            // What is planned below it is hardly meant to be left.
+            // A caller hardly means to leave what is planned below a root.
             return match stack.look(|tree| tree.descendants(popped).any(|below| is_unfinished(tree, below))) {
                 true => refused("left out, or the handle of a planned frame: beside a root nothing is planned"),
                 false => Ok(None),
@@ -161,7 +165,7 @@ impl Next {
         };
         let completed = (status == Ended::Completed).then_some(popped);
         let ready: Vec<Handle> = stack.look(|tree| tree.ready_children(parent, completed).collect());
-        // What others have is theirs.
+        // Frames that another actor holds do not begin here.
         Ok(ready.into_iter().find(|next| check(*next).is_ok()))
     }
 }

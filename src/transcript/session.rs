@@ -500,7 +500,7 @@ impl Session {
     fn root(&mut self, words: &str) -> Handle {
         if let Some(root) = self.root {
             if !self.is_open(root) {
-                self.command(Command::Reopen { frame: root.into(), reason: "The session goes on.".to_owned() });
+                self.command(Command::Reopen { frame: root.into(), reason: "The session continues.".to_owned() });
             }
             if self.is_unnamed && !words.trim().is_empty() {
                 self.is_unnamed = false;
@@ -583,7 +583,7 @@ impl Session {
     fn end_frame(&mut self, frame: Handle, end: &End, results: String) {
         let (status, results) = match end {
             End::Done => (PopStatus::Completed, results),
-            End::Left => (PopStatus::Failed, joined("The session went on without an end of this.", &results)),
+            End::Left => (PopStatus::Failed, joined("The session continued without an end of this.", &results)),
             End::Interrupted => (PopStatus::Failed, joined("Interrupted by the person.", &results)),
             End::Failed(why) => (PopStatus::Failed, joined(why, &results)),
         };
@@ -713,7 +713,7 @@ impl Session {
             let root = self.root("");
             for frame in [root, last] {
                 if !self.tree.node(frame).status().is_unfinished() {
-                    self.command(Command::Reopen { frame: frame.into(), reason: "It goes on.".to_owned() });
+                    self.command(Command::Reopen { frame: frame.into(), reason: "It continues.".to_owned() });
                 }
             }
         }

@@ -119,7 +119,7 @@ impl Tree {
                 }
             }
             Change::Released { .. } if node.record().holder.is_none() => {
-                Some(format!("it lets {} go, which nobody has held", event.handle))
+                Some(format!("it releases {}, which has had no holder", event.handle))
             }
             Change::Edited { edit, was } => self.misfit_of_edit(event.handle, edit, was.is_some()),
             Change::Reopened { .. } if node.status() != FrameStatus::Completed => {
@@ -160,7 +160,7 @@ impl Tree {
         let node = self.node(handle);
         let named = depends_on.iter().flatten().chain(parent.iter().flatten()).chain(before.iter().flatten());
         if let Some(unknown) = named.into_iter().find(|reference| self.with_handle(reference).is_none()) {
-            return Some(format!("it names `{unknown}`, which is no handle of the tree"));
+            return Some(format!("it names `{unknown}`, which is not a handle of the tree"));
         }
         let parent = match parent {
             Some(parent) => parent.as_ref().and_then(|parent| self.with_handle(parent)),

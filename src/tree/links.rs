@@ -43,9 +43,9 @@ impl Fault {
             Fault::DependencyCircle => "each would wait for the other; leave one of the two out",
             Fault::UnknownAttempt => "there is no such frame beside it; retry a frame of the tree instead",
             Fault::AttemptElsewhere => "they have different parents; give them the same one",
-            Fault::AttemptNotFailed => "that one has not failed; only a failed frame is begun anew",
+            Fault::AttemptNotFailed => "that one has not failed; only a failed frame can be retried",
             Fault::AttemptTaken => "that one has a next attempt; name the newest attempt",
-            Fault::AttemptCircle => "each would be begun anew by the other; leave one of the two out",
+            Fault::AttemptCircle => "each would be the next attempt of the other; leave one of the two out",
         }
     }
 }

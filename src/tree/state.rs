@@ -298,7 +298,7 @@ impl Tree {
         if known.len() < listed.len() {
             repairs.push(Repair::of_frame(
                 id,
-                "its childOrder names frames twice, or that are no children of it; left out",
+                "its childOrder names frames twice, or frames that are not its children; left out",
             ));
         }
         if !listed.is_empty() && known.len() < self.children(parent).len() {
@@ -419,7 +419,7 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         frame.parent_session_id = None;
     }
     for link in Links::new(&nothing, frames).bad_attempts() {
-        let message = format!("it cannot begin `{}` anew: {}; left out", link.target, link.fault.reason());
+        let message = format!("it cannot be the next attempt of `{}`: {}; left out", link.target, link.fault.reason());
         let frame = &mut frames[link.index];
         repairs.push(Repair::of_frame(&frame.session_id, message));
         frame.retry_of = None;

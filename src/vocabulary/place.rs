@@ -34,7 +34,7 @@ impl fmt::Display for Place<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::In(name) => write!(formatter, "{IN}{name}."),
-            Self::Of(frame, name) => write!(formatter, "{FOR}{name}: pass \"frame\": \"{frame}\" to go on in it."),
+            Self::Of(frame, name) => write!(formatter, "{FOR}{name}: pass \"frame\": \"{frame}\" to work in it."),
             Self::Nowhere => formatter.write_str(NOWHERE),
         }
     }
@@ -231,7 +231,7 @@ mod tests {
             ("f2 (Cart) is completed. Next of the plan: activate f3 (x) is failed.", Some(Ended::Completed)),
             ("f2 (Cart) is blocked.", Some(Ended::Blocked)),
             ("f2 (Cart) is out of the plan.", Some(Ended::Invalidated)),
-            ("f2 (Cart) is in progress again: go on in it.", None),
+            ("f2 (Cart) is in progress again: continue it.", None),
         ] {
             let text = format!("{line}\nYou are in f1 (Shop).");
             assert_eq!(Told::read(&text).unwrap().end(None), end, "{line}");

@@ -33,9 +33,9 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
 const TOOLS: [Known; 39] = [
-    standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
+    standard("stack_frame_push", "The only way to a sub-task that is not planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
-    other("stack_frame_answer", "stack_frame_activate takes the answer and goes on with the frame."),
+    other("stack_frame_answer", "stack_frame_activate takes the answer and resumes the frame."),
     standard("stack_status", "Finds frames that the context leaves out, and calls that run in the background."),
     other("stack_tree", "stack_status shows the same frames; legend, statistics and parts of the tree are for people."),
     standard("stack_frame_details", "Reads what the context shows in short, or leaves out."),
@@ -46,7 +46,7 @@ const TOOLS: [Known; 39] = [
     other("stack_get_state", "For programs and user interfaces."),
     other("stack_frame_plan", "stack_frame_plan_children plans one frame as well."),
     standard("stack_frame_plan_children", "The only way to a plan."),
-    standard("stack_frame_edit", "The only way to change a plan without planning it anew."),
+    standard("stack_frame_edit", "The only way to change a plan without planning it again."),
     standard("stack_frame_activate", "The only way to begin or resume a planned frame."),
     standard("stack_frame_invalidate", "The only way to take a frame out of the plan."),
     other("stack_frame_activate_ready", "stack_frame_activate with background runs frames in parallel, one tool call each."),
@@ -70,7 +70,7 @@ const TOOLS: [Known; 39] = [
     standard("stack_heap_alloc", "The only way to keep a text verbatim for several frames."),
     other("stack_heap_write", "Freeing a chunk and storing it again does the same."),
     standard("stack_heap_read", "The only way to a chunk that does not fit into the context."),
-    standard("stack_heap_free", "A chunk that nobody needs costs tokens in each request."),
+    standard("stack_heap_free", "A chunk that is not needed costs tokens in each request."),
     other("stack_registers_update", "Its eight arguments cost most of all, and a conversation holds notes of a frame as well."),
 ];
 

@@ -32,7 +32,7 @@ pub struct Allowance {
 
 /// A frame that, together with all frames below it, has spent what it may spend.
 ///
-/// In JSON: `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: 91200 with all frames below it; a larger maxTokens lets it go on"}`.
+/// In JSON: `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: 91200 with all frames below it; a larger maxTokens lets it continue"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -66,14 +66,14 @@ impl Tree {
             let tokens = limits.max_tokens.map(|most| (most, self.tokens_below(frame)));
             if let Some((most, spent)) = tokens.filter(|(most, spent)| spent >= most) {
                 let reason = format!(
-                    "its budget of {most} tokens is spent: {spent} with all frames below it; a larger maxTokens lets it go on"
+                    "its budget of {most} tokens is spent: {spent} with all frames below it; a larger maxTokens lets it continue"
                 );
                 return Some(Overspent { frame, reason });
             }
             let cost = limits.max_cost_micro_usd.map(|most| (most, self.cost_below(frame)));
             let (most, spent) = cost.filter(|(most, spent)| spent >= most)?;
             let reason = format!(
-                "its budget of {} US dollars is spent: {} with all frames below it; a larger budget lets it go on",
+                "its budget of {} US dollars is spent: {} with all frames below it; a larger budget lets it continue",
                 exact_dollars(most),
                 dollars(spent)
             );

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     CHECK(callstack_error_code(error) == CALLSTACK_ERROR_UNKNOWN_FRAME);
     CHECK_TEXT(callstack_error_name(error), "unknown_frame");
     CHECK_TEXT(callstack_error_message(error),
-               "no frame matches `f9`: it is no handle, no ID or beginning of one, and no title; give a handle such as f1");
+               "no frame matches `f9`: it is not a handle, a title, an ID or its beginning; give a handle such as f1");
     CHECK_TEXT(callstack_error_details(error), "{\"reference\":\"f9\"}");
 
     /* A successful call overwrites the pointer to the error, but does not free the error. */

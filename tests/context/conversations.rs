@@ -82,7 +82,7 @@ fn a_called_frame_that_is_finished_is_told_to_end_its_turn_and_nothing_else() {
     chat.tool("child", "stack_frame_pop", results);
     let expected = "\
 <stack-now>
-<next-action>This frame is completed: end your turn; f1 goes on.</next-action>
+<next-action>This frame is completed: end your turn; f1 resumes.</next-action>
 <current-frame id=\"f2\" status=\"completed\">
 <title>Cart</title>
 </current-frame>

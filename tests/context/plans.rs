@@ -32,7 +32,7 @@ fn a_failed_dependency_is_said_to_everybody_who_waits_for_it() {
         let context = volatile(&stack, frame);
         assert!(context.contains(text), "{context}\ndoes not say {text}");
     };
-    let retry = "o begin f2 anew, call stack_frame_activate f2 (retry)";
+    let retry = "o try f2 again, call stack_frame_activate f2 (retry)";
     let both = format!("t{retry}; or stack_frame_edit f3 {{\"dependsOn\": […]}}");
     let why = "f2 (Cart), which is failed: No &lt;database&gt; at all";
     says(checkout, &format!("<warning>This frame depends on {why} ({both})</warning>"));

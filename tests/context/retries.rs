@@ -186,13 +186,13 @@ fn a_parent_is_offered_a_retry_of_the_child_that_failed_last() {
         stack.context_uncached(root, &settings).unwrap().volatile
     };
     // The warning about the child that waits for the failed child is enough.
-    let warning = "<warning>Child f3 (Totals) depends on f2 (Taxes), which is failed: no (to begin f2 anew, call \
+    let warning = "<warning>Child f3 (Totals) depends on f2 (Taxes), which is failed: no (to try f2 again, call \
                    stack_frame_activate f2 (retry); or stack_frame_edit f3 {\"dependsOn\": […]})</warning>";
-    let next = "No planned child can begin: f3 waits for f2, which is failed. To begin f2 anew, call \
+    let next = "No planned child can begin: f3 waits for f2, which is failed. To try f2 again, call \
                 stack_frame_activate f2 (retry).";
     let text = volatile(ToolNames::default());
     assert!(text.contains(warning) && text.contains(next) && !text.contains("has failed"), "{text}");
-    let wordless = "(to begin f2 anew, retry it; or give f3 other dependencies)</warning>";
+    let wordless = "(to try f2 again, retry it; or give f3 other dependencies)</warning>";
     assert!(volatile(ToolNames::none()).contains(wordless));
     let again = stack.retry(tax, None).unwrap().handle;
     let text = volatile(ToolNames::default());
@@ -204,9 +204,9 @@ fn a_parent_is_offered_a_retry_of_the_child_that_failed_last() {
     let other = stack.push(NewFrame::new("Invoices").below(root)).unwrap();
     stack.pop(other, PopStatus::Failed, "no").unwrap();
     let text = volatile(ToolNames::default());
-    let warning = "(Invoices) has failed. To begin it anew, call stack_frame_activate f5 (retry).</warning>";
+    let warning = "(Invoices) has failed. To try it again, call stack_frame_activate f5 (retry).</warning>";
     assert!(text.contains(warning), "{text}");
-    assert!(volatile(ToolNames::none()).contains("has failed. To begin it anew, retry it.</warning>"));
+    assert!(volatile(ToolNames::none()).contains("has failed. To try it again, retry it.</warning>"));
     let last = stack.push(NewFrame::new("Letters").below(root)).unwrap();
     stack.pop(last, PopStatus::Completed, "done").unwrap();
     assert!(!volatile(ToolNames::default()).contains("has failed"));

@@ -115,7 +115,7 @@ fn contexts_name_the_tools_of_the_host() {
         "Begin the next planned child",
         "No planned child can begin",
         "; next is ",
-        " goes on.",
+        " resumes.",
         "which ends the whole task",
         "<rule>When done",
         "<when-to-create-child-frames>",

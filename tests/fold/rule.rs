@@ -577,7 +577,7 @@ fn a_mark_moves_to_what_is_last() {
 
 #[test]
 fn callers_that_no_host_names_are_understood() {
-    let place = "This was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.";
+    let place = "This was for f1 (Shop): pass \"frame\": \"f1\" to work in it.";
     let rounds = [
         Round::call(
             "push",
@@ -588,7 +588,7 @@ fn callers_that_no_host_names_are_understood() {
         Round::call(
             "push",
             json!({ "title": "Cart", "frame": "f1" }),
-            "f2 (Cart) has begun.\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it.",
+            "f2 (Cart) has begun.\nThis was for f2 (Cart): pass \"frame\": \"f2\" to work in it.",
         ),
         shell("ls", "cart-files"),
         Round::call(
@@ -658,7 +658,7 @@ fn a_frame_begun_beside_another_one_returns_its_results_with_that() {
 #[test]
 fn who_takes_a_planned_frame_away_stays_where_it_is() {
     let nobody = |frame: &str, title: &str| {
-        format!("This was for {frame} ({title}): pass \"frame\": \"{frame}\" to go on in it.")
+        format!("This was for {frame} ({title}): pass \"frame\": \"{frame}\" to work in it.")
     };
     let rounds = [
         Round::call("push", json!({}), format!("f1 (Shop) has begun.\n{}", nobody("f1", "Shop"))).words("Build."),
@@ -705,7 +705,7 @@ fn what_is_recorded_for_an_outer_frame_stays() {
         Round::call(
             "record",
             json!({ "frame": "f1", "decisions": ["outer-decision"] }),
-            "f1 (Shop): recorded.\nThis was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.",
+            "f1 (Shop): recorded.\nThis was for f1 (Shop): pass \"frame\": \"f1\" to work in it.",
         ),
         Round::call("record", json!({ "resultsSoFar": "so-far" }), "f2 (Cart): recorded.\nYou are in f2 (Cart)."),
         Round::call(
@@ -827,7 +827,7 @@ fn a_blocked_frame_that_goes_on_at_once_has_not_ended() {
     let answered = Round::call(
         "pop",
         json!({ "status": "blocked", "results": "so-far", "question": "Which rate?" }),
-        "f2 (Cart) is in progress again: go on in it. The person has answered:\n  19 %\nYou are in f2 (Cart).",
+        "f2 (Cart) is in progress again: continue it. The person has answered:\n  19 %\nYou are in f2 (Cart).",
     );
     let mut rounds = vec![
         push("f1", "Shop").words("Build."),

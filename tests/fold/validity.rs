@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Returns the reason why a provider would refuse a request.
 pub fn problem(wire: Wire, request: &str) -> Option<String> {
-    let Ok(request) = serde_json::from_str::<Value>(request) else { return Some("it is no JSON".into()) };
+    let Ok(request) = serde_json::from_str::<Value>(request) else { return Some("it is not JSON".into()) };
     match wire {
         Wire::Anthropic => anthropic(&request),
         Wire::Responses => responses(&request),

@@ -684,7 +684,7 @@ mod with_agents {
         assert_eq!(
             text.unwrap(),
             "f2 (word) is completed.\nResults: Done.\n  Artifacts: none\n  Next: stack_frame_invalidate f1 gives it up.\n\
-             Next: nothing else is planned beside it; go on with your own frame."
+             Next: nothing else is planned beside it; continue your own frame."
         );
     }
 

@@ -223,7 +223,7 @@ fn one_stack_operation_goes_into_a_step() {
     let answers = agent.answers();
     let (text, _) = answers.last().unwrap();
     assert!(
-        text.ends_with("Not carried out, because they came behind its pop_frame: write_file, heap_alloc."),
+        text.ends_with("Not carried out, because they came after its pop_frame: write_file, heap_alloc."),
         "{text}"
     );
 }

@@ -109,7 +109,7 @@ fn a_blocked_pop_keeps_its_results_and_its_caller_is_told_what_it_waits_for() {
     assert_eq!(
         host.blocked(),
         "f2 (Taxes) is blocked.\nIt waits for: Which VAT rate? Ask the user\nResults so far: Totals without VAT work; \
-         src/tax.rs\nNext: stack_frame_activate f2 with the answer goes on where it stopped, with retry it begins anew; \
+         src/tax.rs\nNext: stack_frame_activate f2 with the answer resumes where it stopped, with retry it starts over; \
          stack_frame_invalidate f2 gives it up."
     );
     let frame = host.stack.frame("f2").unwrap();
@@ -259,7 +259,7 @@ fn what_cannot_be_answered_is_refused_with_advice_and_nothing_changes() {
     let refused = |frame: &str| host.stack.answer(frame, "20 %").unwrap_err().to_string();
     assert_eq!(
         refused("f2"),
-        "frame f2 is in_progress and waits for no answer; it works: write to its session, or wait until it asks"
+        "frame f2 is in_progress and waits for no answer; it runs: write to its session, or wait until it asks"
     );
     let activated = host.tool("root", "stack_frame_activate", json!({"sessionID": "f2", "answer": "20 %"}));
     assert!(activated.is_error, "{activated:?}");
@@ -363,7 +363,7 @@ fn event(json: Value) -> Event {
 fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     let host = Host::new();
     let error = host.stack.resume("f2").unwrap_err().to_string();
-    assert!(error.ends_with("somebody has begun it already: leave it to them, or choose another frame"), "{error}");
+    assert!(error.ends_with("another actor has begun it: leave it to them, or choose another frame"), "{error}");
     let mut done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
     let refused = host.tool("root", "stack_frame_pop", done.clone()).text.unwrap();
     assert_eq!(
@@ -374,7 +374,7 @@ fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     done["anyway"] = json!(true);
     assert_eq!(
         host.good("root", "stack_frame_pop", done),
-        "f1 (Shop) is completed. Still open below it: f2. It is the root frame: nobody else finishes or invalidates what \
+        "f1 (Shop) is completed. Still open below it: f2. It is the root frame: no one else finishes or invalidates what \
          is open."
     );
     let volatile = host.volatile("root");

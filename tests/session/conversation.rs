@@ -451,7 +451,7 @@ fn a_frame_around_that_goes_on_interrupts_those_within() {
     assert_eq!([host.status("f3"), host.status("f4")], [FrameStatus::Blocked; 2]);
     let question = host.stack.frame("f4").unwrap().questions.pop().unwrap();
     assert!(
-        question.interruption && question.question.ends_with("its conversation has gone on with f2"),
+        question.interruption && question.question.ends_with("its conversation has continued with f2"),
         "{question:?}"
     );
     // Also the session's own frame.
@@ -638,7 +638,7 @@ fn an_answered_frame_says_how_it_goes_on() {
         json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""}),
     );
     let answered = host.good("ses_1", "stack_frame_answer", json!({"frameID": "f2", "answer": "19 %"}));
-    assert_eq!(answered, "f2 (Cart) is answered. Go on with it: stack_frame_activate f2.");
+    assert_eq!(answered, "f2 (Cart) is answered. Resume it: stack_frame_activate f2.");
 }
 
 /// The agent knows of the first end, but not yet of the second end.

@@ -99,7 +99,7 @@ fn an_agent_edits_its_plan() {
     host.good("stack_frame_edit", json!({"sessionID": "Tax", "parentSessionID": "Basket", "dependsOn": []}));
     assert_eq!(host.stack.children("f2").unwrap()[0].to_string(), "f3");
     let error = host.refused("stack_frame_edit", json!({"sessionID": "f1", "title": "Store"}));
-    assert!(error.contains("frame f1 is in_progress and cannot be edited; what has begun keeps its place"), "{error}");
+    assert!(error.contains("frame f1 is in_progress and cannot be edited; once begun, it keeps its place"), "{error}");
     let error = host.refused("stack_frame_edit", json!({"sessionID": "Basket", "parentSessionID": "Tax"}));
     assert!(error.contains("`f2` cannot be below `f3`"), "{error}");
 }
@@ -117,10 +117,7 @@ fn a_frame_with_open_dependencies_begins_only_with_a_word() {
     host.stack.activate("f2").unwrap();
     host.stack.pop("f2", PopStatus::Failed, "No database").unwrap();
     let error = host.refused("stack_frame_activate", json!({"sessionID": "Pay", "anyway": false}));
-    assert!(
-        error.contains("f2 (Cart) is failed: No database; begin f2 anew, or give f3 other dependencies, or"),
-        "{error}"
-    );
+    assert!(error.contains("f2 (Cart) is failed: No database; retry f2, or give f3 other dependencies, or"), "{error}");
     let answer = host.tool("stack_frame_activate", json!({"sessionID": "Pay", "anyway": true}));
     let call = answer.call.expect("it is called");
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "pay"}));
@@ -139,7 +136,7 @@ fn a_new_attempt_with_open_dependencies_begins_only_with_a_word() {
     host.stack.activate("f2").unwrap();
     host.stack.pop("f2", PopStatus::Failed, "No database").unwrap();
     let error = host.refused("stack_frame_activate", again);
-    assert!(error.contains("is failed: No database; begin f2 anew, or begin it `anyway`"), "{error}");
+    assert!(error.contains("is failed: No database; retry f2, or begin it `anyway`"), "{error}");
     let answer = host.tool("stack_frame_activate", json!({"sessionID": "Pay", "retry": true, "anyway": true}));
     let call = answer.call.expect("it is called");
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "pay"}));
@@ -172,7 +169,7 @@ fn an_invalidation_names_the_dependents_and_the_tool() {
          stack_frame_edit (dependsOn) gives them other dependencies."
     );
     let few = ToolSet::none().with("stack_frame_plan_children").with("stack_frame_invalidate");
-    assert!(plan(few).ends_with("Planned frames depend on it: f3; plan them anew without it, or begin them anyway."));
+    assert!(plan(few).ends_with("Planned frames depend on it: f3; replan them without it, or begin them anyway."));
 }
 
 #[test]

@@ -99,8 +99,8 @@ fn the_caller_of_a_failed_frame_is_offered_a_retry_whose_results_are_the_answer(
     host.pop("child", "failed", "The rate table is old");
     assert_eq!(
         host.ended(host.call),
-        "f2 (Taxes) is failed.\nResults: The rate table is old\nstack_frame_activate f2 with retry begins it anew, with \
-         what it has learned; or go on without it. Next: nothing else is planned beside it; go on with your own frame."
+        "f2 (Taxes) is failed.\nResults: The rate table is old\nstack_frame_activate f2 with retry starts it over, with \
+         what it has learned; or do without it. Next: nothing else is planned beside it; continue your own frame."
     );
     let call = host.retry(json!({"answer": "Take the rates from the office"}));
     let prompt = host.started(call, "again");
@@ -145,7 +145,7 @@ fn a_blocked_and_a_salvaged_frame_are_begun_anew_in_a_new_session() {
     let question = json!({"status": "blocked", "question": "Which rate?", "results": "half", "resultsCompacted": ""});
     host.tool("again", "stack_frame_pop", question);
     let answer = host.ended(call);
-    assert!(answer.contains("goes on where it stopped, with retry it begins anew;"), "{answer}");
+    assert!(answer.contains("resumes where it stopped, with retry it starts over;"), "{answer}");
     let again =
         host.tool("root", "stack_frame_activate", json!({"sessionID": "f3", "retry": true, "background": true}));
     assert!(again.text.unwrap().starts_with("f4 (Taxes) is being started in the background"));
@@ -164,7 +164,7 @@ fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
     next.retry(json!({}));
     assert_eq!((next.status("f2"), next.status("f3")), (FrameStatus::Failed, FrameStatus::Planned));
     let results = next.stack.frame("f2").unwrap().results;
-    assert_eq!(results.as_deref(), Some("[interrupted, and begun anew] It left no results."));
+    assert_eq!(results.as_deref(), Some("[interrupted, and retried] It left no results."));
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn what_cannot_be_begun_anew_is_refused_with_advice_and_nothing_changes() {
     assert!(activated.contains("frame f2 is failed and cannot become in_progress; retry it, which"), "{activated}");
     host.retry(json!({}));
     let twice = host.refused("root", retry("f2"));
-    assert!(twice.contains("frame f2 was begun anew already; go on with f3, its newest attempt"), "{twice}");
+    assert!(twice.contains("frame f2 was retried already; continue f3, its newest attempt"), "{twice}");
     let plan = json!({"title": "Later", "successCriteria": "", "successCriteriaCompacted": ""});
     host.text("root", "stack_frame_plan", plan);
     let planned = host.refused("root", retry("f4"));
-    assert!(planned.contains("frame f4 is planned and cannot be begun anew; activate it"), "{planned}");
+    assert!(planned.contains("frame f4 is planned and cannot be retried; activate it"), "{planned}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_completed_frame_that_is_wrong_goes_on_in_its_session_and_its_caller_gets_th
     });
     let (session, text) = prompt.expect("its session goes on");
     assert_eq!(session, "child");
-    assert!(text.starts_with("Frame f2 was completed, and goes on. What is wrong: It is 20 %\n"), "{text}");
+    assert!(text.starts_with("Frame f2 was completed and reopened. What is wrong: It is 20 %\n"), "{text}");
     host.pop("child", "completed", "VAT of 20 %");
     let results = host.ended(answer.call.unwrap());
     assert!(results.starts_with("f2 (Taxes) is completed.\nResults: VAT of 20 %\n"), "{results}");

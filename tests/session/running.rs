@@ -367,7 +367,7 @@ fn what_others_do_takes_effect() {
             _ => {
                 assert_eq!(other.stop_all("lunch").unwrap(), [handle("f2")]);
                 assert_eq!(other.stop_all("lunch").unwrap(), [], "it is stopped already");
-                "stack_frame_activate f2 goes on where it stopped"
+                "stack_frame_activate f2 resumes where it stopped"
             }
         };
         host.pass();
@@ -536,14 +536,14 @@ fn a_checkpoint_in_a_called_frame_compacts_its_session_which_goes_on() {
         let (_, text) = host.call("taxes", "stack_frame_summarize", json!({"note": "the rates"}));
         assert_eq!(
             text,
-            "f2 (Taxes) will be summarized when you end your turn; you then go on with it from the summary."
+            "f2 (Taxes) will be summarized when you end your turn; you then continue it from the summary."
         );
         host.end("taxes");
         assert_eq!(host.compacting, ["taxes"]);
         host.summarized("taxes", if is_taken { "The rates are read, rounding is left" } else { "" });
         assert_eq!(host.working(), ["taxes"], "it goes on");
         let prompt = host.prompts.last().unwrap();
-        assert!(prompt.starts_with("The checkpoint is made. Go on with frame f2 from there.\n"), "{prompt}");
+        assert!(prompt.starts_with("The checkpoint is made. Continue frame f2 from there.\n"), "{prompt}");
         let results = host.frame("Taxes").results;
         assert_eq!(results.as_deref(), is_taken.then_some("The rates are read, rounding is left"));
         host.pop("taxes", "completed");
@@ -931,7 +931,7 @@ fn agents_wait_for_frames_that_another_host_runs() {
     assert_eq!(second.answers[&never].matches("is completed").count(), 1);
     second.plan(&[("B", &[])]);
     let planned = second.later("root", "stack_wait", json!({"frames": ["f3"]}));
-    assert_eq!(second.answers[&planned], "f3 (B) is planned, and nobody has begun it.");
+    assert_eq!(second.answers[&planned], "f3 (B) is planned, and has not begun.");
 }
 
 #[test]

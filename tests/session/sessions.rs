@@ -350,7 +350,7 @@ fn a_session_that_ends_without_a_pop_is_salvaged() {
         let words = "The lexer works, the parser does not";
         assert_eq!(saved.results.unwrap(), format!("[auto-completed: {reason}; {work}] {words}"));
         let answer = host.answer(call);
-        assert!(answer.contains("is blocked.") && answer.contains("stack_frame_activate f2 goes on"), "{answer}");
+        assert!(answer.contains("is blocked.") && answer.contains("stack_frame_activate f2 resumes"), "{answer}");
         assert!(answer.contains("Artifacts: src/half.rs"), "{answer}");
         assert_eq!(host.logs[&frame], ["m9"], "its messages are kept");
     }

@@ -813,8 +813,8 @@ fn texts_name_the_tools_of_the_host() {
         "STACK SUGGESTION: finish f1 (",
         "without finishing its frame",
         "finish the frame: your caller sees these results",
-        "go on from it, and finish it.",
-        "Next: activate f5 to go on where it stopped, or retry it to begin anew; invalidate it to give it up.",
+        "continue from it, and finish it.",
+        "Next: activate f5 to resume where it stopped, or retry it; invalidate it to give it up.",
         "activate it to try again.",
         "… (cut)",
     ] {

@@ -947,7 +947,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
         "frame ses_3: its parent `ses_9` is not in the state; kept as a root",
         "frame ses_3: its plannedChildren name `ses_4`, which is listed twice; the second entry is left out",
         "frame ses_4: it cannot depend on `ses_7`",
-        "frame ses_4: it cannot begin `ses_5` anew: there is no such frame beside it",
+        "frame ses_4: it cannot be the next attempt of `ses_5`: there is no such frame beside it",
         "rootFrameIDs name `ses_3`, twice; listed once",
         "activeFrameID is `ses_8`, but there is no such frame; no frame is active",
     ] {

@@ -63,7 +63,7 @@ pub fn assert_golden(name: &str, text: &str) {
         let line = golden.lines().zip(text.lines()).position(|(one, other)| one != other);
         let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
         panic!(
-            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 writes it anew",
+            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 rewrites it",
             line + 1,
             golden.lines().nth(line),
             text.lines().nth(line)

@@ -160,7 +160,7 @@ fn only_planned_frames_are_edited() {
     let message = refused(&stack, 4, edit().title("Checkout")).to_string();
     assert_eq!(
         message,
-        "frame f4 is in_progress and cannot be edited; what has begun keeps its place and what it needs, and only a person \
+        "frame f4 is in_progress and cannot be edited; once begun, it keeps its place and what it needs, and only a person \
          corrects its words; finish it, or invalidate it and plan another frame"
     );
     stack.pop(f(4), PopStatus::Completed, "Paid").unwrap();
@@ -474,7 +474,7 @@ fn a_plan_says_what_is_not_ready() {
     stack.edit(f(3), edit().depends_on([f(4)])).unwrap();
     stack.pop(f(4), PopStatus::Failed, "no bank").unwrap();
     let error = check(3).unwrap_err().to_string();
-    assert!(error.ends_with("no bank; begin f4 anew, or give f3 other dependencies, or begin it `anyway`"), "{error}");
+    assert!(error.ends_with("no bank; retry f4, or give f3 other dependencies, or begin it `anyway`"), "{error}");
     let again = stack.retry(f(4), None).unwrap().handle;
     let error = check(3).unwrap_err().to_string();
     assert!(error.ends_with("f8 (Pay) is planned; run f8 first, or begin it `anyway`"), "{error}");
@@ -498,7 +498,7 @@ fn a_state_with_a_wrong_order_is_repaired() {
     assert_eq!(
         messages,
         [
-            "frame shop: its childOrder names frames twice, or that are no children of it; left out",
+            "frame shop: its childOrder names frames twice, or frames that are not its children; left out",
             "frame shop: its childOrder lacks children; they come last"
         ]
     );

@@ -30,7 +30,7 @@ fn frames_that_are_not_there_are_named() {
     let message = refused(&stack, "unknown_frame", |stack| stack.frame("f9"));
     assert_eq!(
         message,
-        "no frame matches `f9`: it is no handle, no ID or beginning of one, and no title; give a handle such as f1"
+        "no frame matches `f9`: it is not a handle, a title, an ID or its beginning; give a handle such as f1"
     );
     refused(&stack, "unknown_frame", |stack| stack.activate(""));
     refused(&stack, "unknown_frame", |stack| stack.frame("f01"));

@@ -67,7 +67,7 @@ fn what_is_deferred_pinned_or_unknown_waits() {
     assert_eq!(plan.frame("Audit licences").questions[0].until, Some(4_070_908_800_000));
     let rules = plan.frame("House rules");
     assert_eq!((rules.no_work.as_deref(), rules.status), (Some("pinned"), FrameStatus::Invalidated));
-    assert_eq!(plan.problems, ["line 5: the status `needs_human` is unknown; it waits until somebody answers"]);
+    assert_eq!(plan.problems, ["line 5: the status `needs_human` is unknown; it waits until a person answers"]);
     assert_eq!(plan.given(), ["Write the parser"]);
     plan.stack.answer("Sign the contract", "Signed by Ada").unwrap();
     assert_eq!(plan.given(), ["Sign the contract"], "an answer lets it begin");
@@ -393,7 +393,7 @@ fn circles_are_reported_and_wait_for_somebody() {
     assert_eq!(plan.problems.len(), 4, "{:?}", plan.problems);
     assert_eq!(plan.given(), ["D one", "D"], "a task may depend on its own part");
     for title in ["A", "B", "C one"] {
-        assert!(plan.frame(title).waits_for().contains("It is to wait for"), "{title}");
+        assert!(plan.frame(title).waits_for().contains("It would wait for"), "{title}");
     }
     plan.stack.answer("A", "without itself").unwrap();
     plan.stack.answer("B", "before A").unwrap();
@@ -449,7 +449,7 @@ fn what_is_its_own_parent_or_in_a_circle_of_parents_waits() {
     }
     let file = serde_json::json!({"tasks": [{"id": 1, "title": "One", "parentId": 1}]}).to_string();
     let plan = import::frames(&file).unwrap();
-    assert_eq!(plan.problems[0].message, "is its own parent; it waits until somebody answers");
+    assert_eq!(plan.problems[0].message, "is its own parent; it waits until a person answers");
     assert_eq!(plan.frames[1].status, FrameStatus::Blocked);
 }
 
@@ -573,7 +573,7 @@ Customers *wait*.
     let statuses = ["routes", "cache", "odd", "dropped"].map(|id| plan.frame(&format!("shop/backend/{id}")).status);
     use FrameStatus::*;
     assert_eq!(statuses, [InProgress, Invalidated, Blocked, Invalidated]);
-    assert_eq!(plan.problems, ["line 21: the mark `[*]` is unknown; it waits until somebody answers"]);
+    assert_eq!(plan.problems, ["line 21: the mark `[*]` is unknown; it waits until a person answers"]);
     assert_eq!(plan.given(), ["Schema More about it.", "Within"]);
     assert_eq!(plan.frame("shop/backend/group").status, Completed, "it ends with its parts");
     assert_eq!(plan.frame("shop/backend").status, InProgress);
@@ -702,7 +702,7 @@ fn what_is_no_work_is_not_begun_by_an_answer() {
     let settings = Settings::default();
     let call = |arguments: &str| Conversation::new(&plan.stack, &settings).call("activate", arguments).answer;
     let refused = call(r#"{"frame": "CI", "answer": "go", "anyway": true}"#);
-    assert!(refused.is_error && refused.text.as_deref().unwrap().contains("no work, but a gate"), "{refused:?}");
+    assert!(refused.is_error && refused.text.as_deref().unwrap().contains("not work, but a gate"), "{refused:?}");
     plan.stack.answer("CI", "it is green").unwrap();
     assert_eq!((plan.frame("CI").status, plan.ready()), (FrameStatus::Completed, vec!["Ship".to_owned()]));
     assert_eq!(statuses(&replayed(&plan.stack)), statuses(&plan.stack));
@@ -753,7 +753,7 @@ fn what_holds_others_together_is_no_work_for_conversations_and_ends_with_a_chang
     let plan = Plan::of_text("# Plan\n- [x] One\n- [ ] Two\n# Other\n- [ ] Three\n- [ ] Four\n");
     let settings = Settings::default();
     let standing = Conversation::new(&plan.stack, &settings).standing().unwrap();
-    assert!(!standing.contains("Nobody works on"), "{standing}");
+    assert!(!standing.contains("No one works on"), "{standing}");
     let refused = Conversation::new(&plan.stack, &settings).call("activate", r#"{"frame": "Plan"}"#).answer;
     assert!(refused.is_error, "{refused:?}");
     // The last open part is moved to another frame.

@@ -145,7 +145,7 @@ fn what_persons_and_hosts_have_begun_is_theirs() {
     let (stack, _) = stack();
     let shop = stack.push(NewFrame::new("Shop")).unwrap();
     let cart = plan(&stack, "Cart", Some(shop), &[]);
-    assert_eq!(reason(&stack, shop), "it is in_progress, and is no worker's");
+    assert_eq!(reason(&stack, shop), "it is in_progress, but no worker began it");
     assert_eq!(held(&stack, "one").handle, cart);
     assert_eq!(stack.active(), Some(shop));
     assert_eq!(left(&stack, None), [0, 1, 0, 1, 0]);
@@ -240,11 +240,11 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     stack.resume(frame).unwrap();
     now.fetch_add(1_000_000, Ordering::Relaxed);
     assert_eq!(hold(&stack, "two"), None);
-    assert_eq!(reason(&stack, frame), "it is in_progress, and is no worker's");
+    assert_eq!(reason(&stack, frame), "it is in_progress, but no worker began it");
     assert_eq!(left(&stack, None), [0, 0, 0, 1, 0]);
     assert_eq!(stack.read(|tree| tree.with_workers().count()).unwrap(), 0);
     let error = end(&stack, &first, PopStatus::Completed).unwrap_err();
-    assert!(error.to_string().contains("was taken by somebody who works by hand"), "{error}");
+    assert!(error.to_string().contains("was taken by a person who works by hand"), "{error}");
     // The frame is not free either after it was blocked and answered: it stays with the person who has it,
     // also in another process.
     stack.block(frame, "Which country?", None).unwrap();

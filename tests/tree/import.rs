@@ -116,17 +116,17 @@ fn malformed_tasks_are_reported_with_their_place() {
     let imported = import::task_master(&file.to_string()).unwrap();
     let problems = problems(&imported);
     for expected in [
-        "master.tasks[0]: the status `someday` is unknown; it waits until somebody answers",
+        "master.tasks[0]: the status `someday` is unknown; it waits until a person answers",
         "master.tasks[0]: `description` is not a text; ignored",
-        "master/1: depends on task 9, which is not in the file; it waits until somebody answers",
+        "master/1: depends on task 9, which is not in the file; it waits until a person answers",
         "master.tasks[1]: is not an object; left out",
         "master.tasks[2]: has no `id`; left out",
         "master.tasks[3]: the ID `master/1` is used twice; kept as `master/1 (2)`",
         "master.tasks[4]: has no title; its number is used",
         "master.tasks[4]: `subtasks` is not a list; left out",
         "master.tasks[5].subtasks[1]: is not an object; left out",
-        "master.tasks[6]: a dependency is neither a number nor a text, `{\"on\":1}`; it waits until somebody answers",
-        "master.tasks[7]: a dependency is neither a number nor a text, `null`; it waits until somebody answers",
+        "master.tasks[6]: a dependency is neither a number nor a text, `{\"on\":1}`; it waits until a person answers",
+        "master.tasks[7]: a dependency is neither a number nor a text, `null`; it waits until a person answers",
     ] {
         assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
     }
@@ -185,14 +185,14 @@ fn malformed_issues_are_reported_with_their_line() {
     let problems = problems(&imported);
     for expected in [
         "line 1: `created_at` is `yesterday`, which is not an RFC 3339 time; ignored",
-        "line 1: the status `odd` is unknown; it waits until somebody answers",
+        "line 1: the status `odd` is unknown; it waits until a person answers",
         "line 4: is not an object; left out",
         "line 5: has no `id`; left out",
         "line 6: has no title; its ID is used",
-        "b: depends on a dependency that cannot be read, `{\"type\":\"blocks\"}`; it waits until somebody answers",
-        "b: depends on `nowhere`, which is not in the file; it waits until somebody answers",
-        "c: depends on its parent `lost`, which is not in the file; it waits until somebody answers",
-        "d: depends on `5`, which is not in the file; it waits until somebody answers",
+        "b: depends on a dependency that cannot be read, `{\"type\":\"blocks\"}`; it waits until a person answers",
+        "b: depends on `nowhere`, which is not in the file; it waits until a person answers",
+        "c: depends on its parent `lost`, which is not in the file; it waits until a person answers",
+        "d: depends on `5`, which is not in the file; it waits until a person answers",
     ] {
         assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
     }

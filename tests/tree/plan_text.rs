@@ -88,11 +88,11 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
         ("Schema\n", "line 1: a line is `- [ ] Title`"),
         (
             "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4) urgent\n",
-            "line 3: behind (f4) stands only what it needs",
+            "line 3: only the frames that it needs come after (f4)",
         ),
         (
             "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4) after Routes\n",
-            "line 3: behind (f4) stands only what it needs",
+            "line 3: only the frames that it needs come after (f4)",
         ),
         ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [o] New\n- [ ] Pages (f4)\n", "line 3: [o] is no mark"),
     ] {

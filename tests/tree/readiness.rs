@@ -74,7 +74,7 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     let refused = stack.begin(f(3)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "frame f3 cannot begin yet: f1 (Shop) above it is completed, so nobody waits for it; reopen that, move f3 below another frame, \
+        "frame f3 cannot begin yet: f1 (Shop) above it is completed, so nothing waits for it; reopen that, move f3 below another frame, \
          or begin it `anyway`"
     );
     // Agents get the same message, and can pass the same word.

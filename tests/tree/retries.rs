@@ -105,32 +105,29 @@ fn only_failed_and_blocked_frames_are_retried_and_each_once() {
         (error.code(), error.to_string())
     };
     let message = |text: &str| ("not_retriable", text.to_owned());
-    assert_eq!(refused("a"), message("frame f2 is planned and cannot be begun anew; activate it"));
+    assert_eq!(refused("a"), message("frame f2 is planned and cannot be retried; activate it"));
     stack.activate("a").unwrap();
     assert_eq!(
         refused("a"),
         message(
-            "frame f2 is in_progress and cannot be begun anew; wait for its results; if nobody works on it, pop it as \
+            "frame f2 is in_progress and cannot be retried; wait for its results; if no one works on it, pop it as \
              failed first"
         )
     );
     stack.activate("b").unwrap();
     stack.pop("b", PopStatus::Completed, "Done").unwrap();
-    assert_eq!(
-        refused("b"),
-        message("frame f3 is completed and cannot be begun anew; push a new frame for further work")
-    );
+    assert_eq!(refused("b"), message("frame f3 is completed and cannot be retried; push a new frame for further work"));
     stack.invalidate("b", "wrong").unwrap();
     assert_eq!(
         refused("b"),
-        message("frame f3 is invalidated and cannot be begun anew; it is out of the plan; plan a new frame instead")
+        message("frame f3 is invalidated and cannot be retried; it is out of the plan; plan a new frame instead")
     );
     assert_eq!(refused("f9").0, "unknown_frame");
     fail(&stack, "a", "no");
     retry(&stack, "a");
     fail(&stack, "f5", "no");
     retry(&stack, "f5");
-    let newest = message("frame f2 was begun anew already; go on with f6, its newest attempt");
+    let newest = message("frame f2 was retried already; continue f6, its newest attempt");
     assert_eq!(refused("a"), newest);
     let Error::NotRetriable { newest: Some(newest), .. } = stack.retry("a", None).unwrap_err() else { panic!() };
     assert_eq!(newest, handle(6));
@@ -154,11 +151,11 @@ fn the_error_of_a_failed_frame_that_is_activated_says_to_retry_it() {
     fail(&stack, "a", "no");
     assert_eq!(
         stack.activate("a").unwrap_err().to_string(),
-        "frame f2 is failed and cannot become in_progress; retry it, which begins it anew in a new frame, or invalidate it"
+        "frame f2 is failed and cannot become in_progress; retry it, which makes a new frame for it, or invalidate it"
     );
     assert_eq!(
         stack.answer("a", "yes").unwrap_err().to_string(),
-        "frame f2 is failed and waits for no answer; retry it, which begins it anew in a new frame"
+        "frame f2 is failed and waits for no answer; retry it, which makes a new frame for it"
     );
 }
 
@@ -176,12 +173,11 @@ fn an_interrupted_frame_fails_with_that_reason() {
         assert_eq!(frame.status, FrameStatus::Failed);
         (frame.results.unwrap(), frame.results_compacted)
     };
-    assert_eq!(results("a"), ("[interrupted, and begun anew] It left no results.".into(), None));
+    assert_eq!(results("a"), ("[interrupted, and retried] It left no results.".into(), None));
     stack.activate("b").unwrap();
     stack.summarize("b", Results::new("3 of 5 done").compacted("3/5")).unwrap();
     interrupted("b", "b2").unwrap();
-    let expected =
-        ["[interrupted, and begun anew] 3 of 5 done", "[interrupted, and begun anew] 3/5"].map(str::to_owned);
+    let expected = ["[interrupted, and retried] 3 of 5 done", "[interrupted, and retried] 3/5"].map(str::to_owned);
     assert_eq!(results("b"), (expected[0].clone(), Some(expected[1].clone())));
     assert_eq!(stack.active(), Some(handle(1)));
     assert_eq!(interrupted("c", "c2").unwrap_err().code(), "not_retriable", "a planned frame was not interrupted");
@@ -200,7 +196,7 @@ fn planned_frames_below_the_earlier_attempt_are_invalidated_and_open_ones_report
     assert_eq!(retried.invalidated, [stack.resolve("later").unwrap()]);
     assert_eq!(retried.still_open, [stack.resolve("open").unwrap()]);
     let later = stack.frame("later").unwrap();
-    assert_eq!(later.invalidation_reason.as_deref(), Some("f2 was begun anew as f8"));
+    assert_eq!(later.invalidation_reason.as_deref(), Some("f2 was retried as f8"));
     assert_eq!(stack.frame("done").unwrap().status, FrameStatus::Completed);
     assert!(stack.children(retried.handle).unwrap().is_empty());
 }
@@ -352,7 +348,7 @@ fn read(frames: &[Value]) -> (Tree, Vec<String>) {
     let (state, mut repairs) = StackState::from_json(&state.to_string()).unwrap();
     let (tree, more) = Tree::from_state(state);
     repairs.extend(more);
-    let repairs = repairs.iter().map(ToString::to_string).filter(|repair| repair.contains("anew")).collect();
+    let repairs = repairs.iter().map(ToString::to_string).filter(|repair| repair.contains("next attempt")).collect();
     (tree, repairs)
 }
 
@@ -385,24 +381,24 @@ fn links_to_earlier_attempts_that_cannot_be_are_repaired_and_reported() {
     for (frames, repair) in [
         (
             vec![frame("a", "planned", Some("nobody"))],
-            "frame a: it cannot begin `nobody` anew: there is no such frame beside it; retry a frame of the tree \
+            "frame a: it cannot be the next attempt of `nobody`: there is no such frame beside it; retry a frame of the tree \
              instead; left out",
         ),
         (
             vec![frame("a", "failed", Some("a"))],
-            "frame a: it cannot begin `a` anew: each would be begun anew by the other; leave one of the two out; left out",
+            "frame a: it cannot be the next attempt of `a`: each would be the next attempt of the other; leave one of the two out; left out",
         ),
         (
             vec![frame("a", "failed", Some("root"))],
-            "frame a: it cannot begin `root` anew: they have different parents; give them the same one; left out",
+            "frame a: it cannot be the next attempt of `root`: they have different parents; give them the same one; left out",
         ),
         (
             vec![frame("a", "completed", None), frame("b", "planned", Some("a"))],
-            "frame b: it cannot begin `a` anew: that one has not failed; only a failed frame is begun anew; left out",
+            "frame b: it cannot be the next attempt of `a`: that one has not failed; only a failed frame can be retried; left out",
         ),
         (
             vec![frame("a", "failed", None), frame("b", "failed", Some("a")), frame("c", "failed", Some("a"))],
-            "frame c: it cannot begin `a` anew: that one has a next attempt; name the newest attempt; left out",
+            "frame c: it cannot be the next attempt of `a`: that one has a next attempt; name the newest attempt; left out",
         ),
     ] {
         let (tree, repairs) = read(&frames);

@@ -143,9 +143,9 @@ fn what_has_been_built_on_a_command_keeps_it() {
     refused("f5 was added below f4 since");
     ann.pop(checkout, PopStatus::Failed, "it cannot be done").unwrap();
     stack.retry(checkout, None).unwrap();
-    refused("f6 has begun f3 anew since");
+    refused("f3 was retried as f6 since");
     ann.stop(shop, "a break").unwrap();
-    refused("no retry and no stop can");
+    refused("retries, stops, commands about the heap");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     assert_eq!(overspent.frame, shop);
     assert_eq!(
         overspent.reason,
-        "its budget of 0.002 US dollars is spent: 0.0021 with all frames below it; a larger budget lets it go on"
+        "its budget of 0.002 US dollars is spent: 0.0021 with all frames below it; a larger budget lets it continue"
     );
     let with_cost = ModelRequest { cost_micro_usd: 7, ..ModelRequest::new("m") };
     stack.record_usage(shop, with_cost).unwrap();

@@ -326,7 +326,7 @@ export class Orchestrator implements HostActions, SessionOwner {
   #checkSpendable(sessionID: string): void {
     const handle = this.#handleOf(sessionID)
     const overspent = handle === undefined ? undefined : this.#stack.overspent(handle)
-    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not continue: ${overspent.reason}`)
   }
 
   #checkBudget(handle: Handle): void {

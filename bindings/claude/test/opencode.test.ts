@@ -105,7 +105,7 @@ test("a root pushes a child, the child writes a file and pops, and the root pops
         { calls: [call("write", { filePath: "auth.ts", content: "// login\n" })] },
         { calls: [call("read", { filePath: "/etc/hosts" })] },
         (request) => {
-          assert.match(request.news[0]?.text ?? "", /Nobody can be asked for the permission external_directory/)
+          assert.match(request.news[0]?.text ?? "", /No one can be asked for the permission external_directory/)
           return { calls: [pop("bcrypt in auth.ts")] }
         },
       ],
@@ -178,7 +178,7 @@ test("a child that does not pop is summarized, and its parent goes on", () =>
         { text: "The lexer reads names." },
         (request) => {
           assert.deepEqual(request.tools, [])
-          assert.match(request.lastUser, /Summarize it for those who go on[\s\S]*Answer with one JSON object/)
+          assert.match(request.lastUser, /Summarize it for the next agent[\s\S]*Answer with one JSON object/)
           const summary = {
             summary: "The lexer reads names; numbers are missing",
             artifacts: ["lexer.ts"],
@@ -262,7 +262,7 @@ test("a frame has its tools, its model and its turns, and no other plugin of the
     async ({ flame, world, asked }) => {
       const { frame } = await flame.run("Look around", { tools: ["read"], maxTurns: 2, model: "scripted/other" })
       assert.equal(frame.status, "blocked")
-      assert.match(frame.results ?? "", /frame f1 has had its 2 turns; a frame that goes on gets as many again/)
+      assert.match(frame.results ?? "", /frame f1 has had its 2 turns; a frame that resumes gets as many again/)
       for (const { tools, model } of asked("f1")) {
         assert.deepEqual([model, tools.filter((name) => !name.startsWith("stack_"))], ["other", ["read"]])
       }
@@ -317,12 +317,12 @@ test("what is not among the tools of a frame is refused, and what OpenCode would
       assert.match(answers[1] ?? "", /unavailable tool 'bash'/)
       assert.match(answers[2] ?? "", /unavailable tool 'webfetch'/)
       assert.match(answers[3] ?? "", /unavailable tool 'notes_add'/, "the configuration asks for it")
-      assert.match(answers[4] ?? "", /Nobody can be asked for the permission read/)
+      assert.match(answers[4] ?? "", /No one can be asked for the permission read/)
       assert.ok(!existsSync(join(world.folder, "made")))
 
       await flame.run("Make a file")
       assert.ok(existsSync(join(world.folder, "made")))
-      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /Nobody can be asked for the permission external_directory/)
+      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /No one can be asked for the permission external_directory/)
     },
     {
       driver: {

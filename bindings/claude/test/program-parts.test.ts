@@ -67,7 +67,7 @@ test("an event is one line, and says what its frame waits for", () => {
   const title = `Ti${ESC}[2Jtle`
   const begun = { kind: "begun", frame, title, parent: "f1", sessionID: "s" } as const
   assert.equal(text({ ...begun, again: false }), "f2 begun: Title (below f1)")
-  assert.equal(text({ ...begun, again: true }), "f2 goes on: Title (below f1)")
+  assert.equal(text({ ...begun, again: true }), "f2 resumes: Title (below f1)")
   assert.equal(text({ kind: "ended", frame, title, status: "completed", results: "One\nTwo" }), "f2 completed: One")
   const stopped = { kind: "ended", frame, title, status: "blocked", results: "So far", reason: "the key" } as const
   assert.equal(text(stopped), "f2 blocked: the key")
@@ -396,10 +396,10 @@ test("only a limit of the root itself is the exit code of a limit", () => {
     "It was stopped: its budget of 50 tokens is spent: 110 with all frames below it",
     "It was stopped: its budget of 0.5 US dollars is spent: 0.6 with all frames below it",
     "It was interrupted: its time limit of 90000 ms was exceeded; 2 tool calls",
-    `${error}f1 may not go on: its budget of 50 tokens is spent: 110`,
-    `${error}Reached maximum number of turns (1); a frame that goes on gets as many again`,
+    `${error}f1 may not continue: its budget of 50 tokens is spent: 110`,
+    `${error}Reached maximum number of turns (1); a frame that resumes gets as many again`,
     `${error}its budget is spent: Reached maximum budget ($0.5)`,
-    `${error}frame f1 has had its 3 turns; a frame that goes on gets as many again`,
+    `${error}frame f1 has had its 3 turns; a frame that resumes gets as many again`,
     `${error}the budget of frame f1 is spent: 0.6 of 0.5 US dollars`,
   ]
   for (const limit of limits) assert.equal(codeOf(limit), 3, limit)

@@ -306,8 +306,8 @@ test("a run writes plain lines, JSON, or its results alone", () =>
       ])
       assert.match(lines[8] ?? "", /^f1: 4 requests, 440 tokens, \$0\.\d{4}$/)
       // No person can be asked: the model and the person are told so.
-      assert.match(plain.stderr, /^f1: Write was refused: nobody can be asked.*--permission-mode acceptEdits.*--tools/)
-      assert.match(world.model.asked[1]?.news[0]?.text ?? "", /nobody can be asked/)
+      assert.match(plain.stderr, /^f1: Write was refused: no one can be asked.*--permission-mode acceptEdits.*--tools/)
+      assert.match(world.model.asked[1]?.news[0]?.text ?? "", /no one can be asked/)
       assert.equal(existsSync(join(world.folder, "a.ts")), false)
 
       const json = await flame(world, ["Build more", "--json"])
@@ -481,7 +481,7 @@ test("signals stop everything so that it can be resumed", () =>
           },
         })
         assert.equal(ended.code, code)
-        assert.match(ended.stderr, /^stopping; once more ends at once\nstopped; `flame resume` goes on\n$/)
+        assert.match(ended.stderr, /^stopping; once more ends at once\nstopped; `flame resume` continues\n$/)
         await world.settled()
         assert.match((await flame(world, ["status"])).stdout, /f1 Build a shop/)
       }

@@ -114,7 +114,7 @@ test("a person pushes, answers and pops while frames run, and what is typed surv
     assert.equal(await person.ended(), 0)
     // Nothing of the lower end of the terminal is left.
     assert.equal(person.all().at(-1), "flame> quit", person.all().join("\n"))
-    for (const words of ["f2 begun", "f2 goes on"])
+    for (const words of ["f2 begun", "f2 resumes"])
       assert.equal(person.all().filter((shown) => shown.startsWith(words)).length, 1)
   }))
 
@@ -240,7 +240,7 @@ test("Ctrl-C ends a run so that it can be resumed", () =>
     await until(() => script.isAsked("f1"), "f1 asks the model")
     person.type(CTRL_C)
     assert.equal(await person.ended(), 130)
-    assert.match(person.all().at(-1) ?? "", /^stopped; `flame resume` goes on/)
+    assert.match(person.all().at(-1) ?? "", /^stopped; `flame resume` continues/)
   }))
 
 test("a second Ctrl-C ends the program while its driver hangs", () =>

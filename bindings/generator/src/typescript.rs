@@ -119,7 +119,7 @@ impl Types {
     }
 }
 
-/// A key, in quotes if it is no name.
+/// A key, in quotes if it is not a name.
 fn key(name: &str) -> String {
     let is_name = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     if is_name { name.to_owned() } else { format!("{name:?}") }

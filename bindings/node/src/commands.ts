@@ -108,14 +108,14 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
     },
     {
       name: "stack-activate",
-      description: `Begin a planned frame, or go on with a blocked or interrupted one${where}`,
+      description: `Begin a planned frame, or resume a blocked or interrupted one${where}`,
       usage: "FRAME",
       changes: true,
       run: ({ tool }, text) => (text === "" ? undefined : tool("stack_frame_activate", { sessionID: text, ...aside })),
     },
     {
       name: "stack-retry",
-      description: `Begin a failed frame anew${where}; the note says what must be done differently`,
+      description: `Retry a failed frame${where}; the note says what must be done differently`,
       usage: "FRAME [NOTE]",
       changes: true,
       run: ({ tool }, text) => {
@@ -126,7 +126,7 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
     },
     {
       name: "stack-answer",
-      description: "Answer a blocked frame, so that it can go on",
+      description: "Answer a blocked frame, so that it can resume",
       usage: "FRAME ANSWER",
       changes: true,
       run: ({ tool }, text) => {

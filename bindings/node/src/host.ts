@@ -44,7 +44,7 @@ export interface HostAnswer {
 /** What the engine has answered to a call. */
 type Answered = Omit<HostAnswer, "isError">
 
-/** Tells that nobody waits for an answer any more: an AbortSignal, whose type not every program has. */
+/** Tells that no caller waits for an answer any more: an AbortSignal, whose type not every program has. */
 export interface CancelSignal {
   readonly aborted: boolean
   addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void
@@ -94,7 +94,7 @@ export class Host {
     return problems
   }
 
-  /** Starts work that nobody waits for. If it fails, the failure is logged with this name. */
+  /** Starts work that no caller waits for. If it fails, the failure is logged with this name. */
   background(name: string, work: () => void | Promise<void>): void {
     void this.attempt(name, work)
   }
@@ -241,7 +241,7 @@ export class Host {
     }
   }
 
-  /** Starts a compaction, for which nobody waits except the next prompt of the session. */
+  /** Starts a compaction. Only the next prompt of the session waits for it. */
   #compact(sessionID: string): void {
     const work = async () => {
       let isDone = false

@@ -14,11 +14,12 @@ export function writeJson(record: object | string): string
 export function writeJson(record: object | string | undefined): string | undefined
 export function writeJson(record: object | string | undefined): string | undefined {
   if (record === undefined) return undefined
-  // A number that JSON does not have would become null, which is no value at all: as a text it is refused.
+  // A number that JSON does not have would become null, which is not the value: as a text it is refused.
   const text = JSON.stringify(record, (_, value) =>
     typeof value === "number" && !Number.isFinite(value) ? String(value) : value,
   )
   if (!text.includes("\\ud")) return text
-  // JSON.stringify writes a lone surrogate as an escape such as \ud800. It is no character, so it becomes U+FFFD.
+  // JSON.stringify writes a lone surrogate as an escape such as \ud800. It is not a character, so it becomes
+  // U+FFFD.
   return text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length > 2 ? "\ufffd" : escaped))
 }

@@ -14,7 +14,10 @@ test("an error has a code, a message and the values of the message", () => {
   const error = fails(() => stack.activate("f1"), "transition")
   assert.ok(error instanceof Error)
   assert.equal(error.name, "CallstackError")
-  assert.match(error.message, /^frame f1 is in_progress and cannot become in_progress; somebody has begun it already/)
+  assert.match(
+    error.message,
+    /^frame f1 is in_progress and cannot become in_progress; another actor has begun it: leave/,
+  )
   assert.deepEqual(error.details, { handle: "f1", from: "in_progress", to: "in_progress" })
 
   assert.deepEqual(fails(() => stack.frame("f9"), "unknown_frame").details, { reference: "f9" })

@@ -17,7 +17,7 @@ const EMPTY_TEMPLATE = "$999999"
 
 /** The instruction for the model about a message that it does not need. */
 const ACKNOWLEDGE =
-  "If this changes what is to be done now, do that. If it has stopped your work, end your turn. If you were in the middle of other work, go on with it. Otherwise acknowledge this in one short line, without a tool call."
+  "If this changes what is to be done now, do that. If it has stopped your work, end your turn. If you were in the middle of other work, continue it. Otherwise acknowledge this in one short line, without a tool call."
 
 const COMMANDS = slashCommands("session")
 

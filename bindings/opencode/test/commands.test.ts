@@ -53,7 +53,7 @@ test("OpenCode lists the commands, with their arguments", async (t) => {
   for (const name of ["push", "plan", "edit", "pop", "answer", "stop", "retry", "activate", "invalidate", "usage"]) {
     assert.ok(found.has(`stack-${name}`), `/stack-${name} is missing`)
   }
-  assert.equal(found.get("stack-answer"), "Answer a blocked frame, so that it can go on: FRAME ANSWER")
+  assert.equal(found.get("stack-answer"), "Answer a blocked frame, so that it can resume: FRAME ANSWER")
 })
 
 test("a person sees the tree; the model is told so, and does not get it", async (t) => {

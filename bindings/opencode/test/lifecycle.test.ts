@@ -145,7 +145,7 @@ test("a child without a pop is asked for a summary, and a checkpoint in a pushed
     t,
     (request) => {
       // The summary has replaced the messages before it.
-      const goesOn = request.messages.slice(-2).some(({ text }) => text.includes("Go on with frame f3"))
+      const goesOn = request.messages.slice(-2).some(({ text }) => text.includes("Continue frame f3"))
       return goesOn ? call("stack_frame_pop", done("Strings too")) : script(request)
     },
     { summary: () => ({ text: summary }) },

@@ -17,7 +17,7 @@ test("sessions of OpenCode work in frames of their own", async (t) => {
       const said = JSON.stringify(messages)
       if (last?.role === "user") return push(said.includes("Build a blog") ? "Blog" : "Shop")
       if (last?.text.includes('"new"')) return push("Blog", { frame: "new" })
-      const own = last?.text.match(/pass "frame": "(f\d+)" to go on in it\.$/)?.[1]
+      const own = last?.text.match(/pass "frame": "(f\d+)" to work in it\.$/)?.[1]
       if (own !== undefined && last?.text.includes("has begun"))
         return call("callstack_record", { decisions: [`This is ${own}`], frame: own })
       return { text: "Begun" }

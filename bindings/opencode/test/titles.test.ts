@@ -57,7 +57,7 @@ test("the title of a call says what it was about and how that has ended", async 
     "f2 Cart → completed: src/cart.rs: Cart::total()",
     "f5 Stock → blocked: Which shelf?",
     "f6 Print in the background",
-    "stack_frame_activate: no frame matches `f9`: it is no handle, no ID or beginning of one, and no title; give a handle such as f1",
+    "stack_frame_activate: no frame matches `f9`: it is not a handle, a title, an ID or its beginning; give a handle such as f1",
     "f2 Cart",
     "f1 Test",
     "",

@@ -25,7 +25,7 @@ const COPIED =
   "This conversation was copied from another session. From now on it works on a frame of its own; the frames that it names belong to the other session. Their results are still true."
 /** Told to the agent when the person has gone back. */
 const SET_BACK =
-  "The person has gone back to this point of the conversation. Files and the call stack were not set back: what was done since is still done. Frames that were begun since and not finished are blocked; activate one to go on with it."
+  "The person has gone back to this point of the conversation. Files and the call stack were not set back: what was done since is still done. Frames that were begun since and not finished are blocked; activate one to resume it."
 
 /** Connects one session of pi with the engine. */
 export class Session {

@@ -43,7 +43,7 @@ test("a person sees the tree and the usage, and that costs no request", async (t
   }
   assert.equal(
     commands.find(({ name }) => name === "stack-answer")?.description,
-    "Answer a blocked frame, so that it can go on: FRAME ANSWER",
+    "Answer a blocked frame, so that it can resume: FRAME ANSWER",
   )
   await pi.prompt("Go on")
   assert.doesNotMatch(texts(model.requests.at(-1) as Request), /with the command/)

@@ -151,7 +151,7 @@ fn run_to_resume(stack: &Stack, name: &str, arguments: &AgentArguments) -> Resul
     let instruction = arguments.instruction();
     if let Some(name) = instruction.filter(|name| find_run(stack, *name).is_ok()) {
         let name = one_line(name);
-        return Err(wrong(format!("`{name}` is a run, and no instruction; to resume it, write --resume={name}")));
+        return Err(wrong(format!("`{name}` is a run, not an instruction; to resume it, write --resume={name}")));
     }
     let listed = format!("`{}` lists the runs", arguments.runs_command());
     if !name.is_empty() {

@@ -281,7 +281,7 @@ impl<M: Model> Agent<M> {
     fn tell_of_ended_commands(&mut self) -> Result<(), Failure> {
         let of = |command: &BackgroundCommand| format!("\n- {}: {}", command.id, command.command);
         self.stack.run(self.run).tell(format!(
-            "The program that runs you was started anew. These background commands have ended with the earlier one; start \
+            "The program that runs you was restarted. These background commands have ended with the earlier one; start \
              again those that are still needed:{}",
             self.ended.iter().map(of).collect::<String>()
         ))?;

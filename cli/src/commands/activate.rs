@@ -97,15 +97,15 @@ fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Fail
         }
         FrameStatus::InProgress => worker.map_or(Ok(()), |why| {
             let step = format!(
-                "`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself; `{}` only makes it the active \
+                "`callstack stop {handle}`, then `callstack activate {handle}`, if you continue it yourself; `{}` only makes it the active \
                  frame",
                 anyway()
             );
             Err(Failure::new(Exit::Refused, "frame_of_worker", why).next(step))
         }),
         FrameStatus::Blocked if node.record().has_session() => {
-            let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
-            let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());
+            let message = format!("{handle} belongs to a session, which resumes when {handle} is answered");
+            let step = format!("`callstack answer {handle} TEXT`, or `{}` if you continue it yourself", anyway());
             Err(Failure::new(Exit::Refused, "frame_of_session", message).next(step))
         }
         _ => Ok(()),

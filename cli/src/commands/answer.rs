@@ -85,9 +85,9 @@ impl Report for Answered {
         page.line(self.frame.line_with("answered", ""))?;
         match self.has_session {
             true if self.is_in_conversation => {
-                page.text(0, "its agent reads the answer with its next request, and can go on with the frame")
+                page.text(0, "its agent reads the answer with its next request, and can continue the frame")
             }
-            true => page.text(0, "its session goes on within a second if its host runs, else when the host runs again"),
+            true => page.text(0, "its session resumes within a second if its host runs, else when the host runs again"),
             false if self.has_worker => {
                 page.text(0, "a worker begins it again; if none runs: callstack work -- COMMAND")
             }

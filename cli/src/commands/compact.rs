@@ -70,7 +70,7 @@ impl Report for Compacted {
             };
             page.text(0, &format!("removed {removed}{sizes}"))?;
         } else if self.days == 0 {
-            page.text(0, "no finished tree has events that can go")?;
+            page.text(0, "no finished tree has events that can be removed")?;
         } else {
             page.text(
                 0,

@@ -138,7 +138,7 @@ impl Diagnosis {
         let stack = folder.open_to_read()?;
         let problems = stack.check_history()?.into_iter().map(|problem| Problem {
             message: format!("the history: {problem}"),
-            next_step: "`callstack doctor --repair` makes the snapshot of the events anew; if it fails, restore the rows of the \
+            next_step: "`callstack doctor --repair` makes the snapshot again from the events; if it fails, restore the rows of the \
                         stack from a backup of the server"
                 .to_owned(),
         });
@@ -198,7 +198,7 @@ fn problems_of(health: &Health) -> Vec<Problem> {
     for problem in &health.history_problems {
         let next_step = match health.database.problems.is_empty() {
             true => format!(
-                "copy the folder first; then `callstack doctor --repair` makes the snapshot of the events anew. If it fails: {rescue}"
+                "copy the folder first; then `callstack doctor --repair` makes the snapshot again from the events. If it fails: {rescue}"
             ),
             false => rescue.to_owned(),
         };
@@ -291,9 +291,9 @@ impl Report for Diagnosis {
         }
         if self.is_repaired {
             let done = match (self.are_files_rewritten, &self.sizes) {
-                (true, _) => ", state.json and frames/ were made anew.",
-                (false, Some(_)) => " was made anew; state.json and frames/ were right.",
-                (false, None) => " was made anew.",
+                (true, _) => ", state.json and frames/ were made again.",
+                (false, Some(_)) => " was made again; state.json and frames/ were right.",
+                (false, None) => " was made again.",
             };
             page.line(Line::new().plain(format!("The snapshot of the database{done}")))?;
             if let Some(kept_in) = &self.kept_in {

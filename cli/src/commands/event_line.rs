@@ -116,9 +116,9 @@ fn said(change: &Change, time: u64) -> String {
         }
         Change::Released { release } => match release {
             Release::PutBack { until } => format!("was put back until {}", moment(*until)),
-            Release::Interrupted {} => "was interrupted: nobody has heard of its holder".to_owned(),
+            Release::Interrupted {} => "was interrupted: nothing was heard of its holder".to_owned(),
             Release::Stopped { reason } => with("was taken from its holder", reason),
-            _ => "was let go".to_owned(),
+            _ => "was released".to_owned(),
         },
         Change::UsageRecorded { model_request } => requested(model_request),
         Change::TranscriptRead { conversation, position } => {

@@ -187,7 +187,7 @@ fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Re
     let refused = |code: &'static str, message: String| Failure::new(Exit::Refused, code, message);
     let Some(file) = &arguments.file else { return Err(needs_file(format)) };
     if arguments.frame.is_some() {
-        let message = format!("--frame does not go with --format {named}, which writes a whole plan");
+        let message = format!("--frame cannot be used with --format {named}, which writes a whole plan");
         return Err(Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out"));
     }
     refuse_own_file(folder.files()?.as_deref(), file)?;
@@ -204,7 +204,7 @@ fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Re
     };
     if !is_meant {
         return Err(
-            refused("other_format", format!("{name} is no file of {named}")).next("give the --format of the file")
+            refused("other_format", format!("{name} is not a file of {named}")).next("give the --format of the file")
         );
     }
     let stack = folder.open_to_write()?;
@@ -249,7 +249,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool
     let document = match (format, frame) {
         (Format::State | Format::Events | Format::Html, Some(_)) => {
             let name = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            let message = format!("--frame does not go with --format {name}, which has the whole stack");
+            let message = format!("--frame cannot be used with --format {name}, which has the whole stack");
             return Err(
                 Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out, or choose another --format")
             );

@@ -226,7 +226,7 @@ fn in_words(counts: ImportedCounts) -> String {
     let words = [
         (work, "planned"),
         (begun, "in progress"),
-        (waiting, "waiting for somebody"),
+        (waiting, "waiting for a person"),
         (finished, "completed"),
         (failed, "failed"),
         (invalidated, "out of the plan"),
@@ -286,7 +286,7 @@ pub fn run(mut arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Fa
         ] {
             if is_given {
                 let message = format!(
-                    "{option} does not go with a session, which is a tree of its own and is always brought up to date"
+                    "{option} cannot be used with a session, which is a tree of its own and is always brought up to date"
                 );
                 return Err(Failure::new(Exit::Usage, "session", message).next(format!("leave {option} out")));
             }
@@ -320,7 +320,7 @@ fn plan(arguments: &Arguments, file: &Path, folder: &StackFolder) -> Result<Impo
     let below = &arguments.below;
     for (option, is_given) in [("--dry-run", arguments.dry_run), ("--update", arguments.update)] {
         if is_given && matches!(format, PlanFormat::State) {
-            let message = format!("{option} does not go with a state, whose frames are all added");
+            let message = format!("{option} cannot be used with a state, whose frames are all added");
             return Err(Failure::new(Exit::Usage, "state", message).next(format!("leave {option} out")));
         }
     }

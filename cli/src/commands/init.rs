@@ -249,7 +249,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     if let Some(found) = found.as_ref().filter(|found| !is_own(found) && !force) {
         let message = format!("{} has another entry callstack: {found}", path.display());
         let (host, undo) = (host.name(), if undo { " --undo" } else { "" });
-        let done = if undo.is_empty() { "replace it" } else { "remove it all the same" };
+        let done = if undo.is_empty() { "replace it" } else { "remove it anyway" };
         return Err(Failure::new(Exit::Refused, "other_entry", message)
             .next(format!("change it by hand, or {done}: callstack init {host}{undo} --force")));
     }

@@ -70,7 +70,7 @@ const NONE: &str = "none";
 /// The name of an assignee.
 pub fn name(text: &str) -> Result<String, String> {
     match text.trim() {
-        NONE => Err("`none` is no name; without an assignee anybody can do the work".to_owned()),
+        NONE => Err("`none` is not a name; without an assignee anyone can do the work".to_owned()),
         _ => Ok(text.to_owned()),
     }
 }

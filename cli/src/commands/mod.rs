@@ -231,12 +231,12 @@ impl StackCommand {
                         Ok(Some(named))
                     }
                     (Some(named), None) => {
-                        let message = format!("`{named}` is a session: name one of its frames behind it");
+                        let message = format!("`{named}` is a session: name one of its frames after it");
                         Err(Failure::new(Exit::Usage, "no_frame", message).next(format!("callstack tree {named}")))
                     }
                     (None, Some(own)) => {
                         let named = frame.as_ref().map(ToString::to_string).unwrap_or_default();
-                        let message = format!("`{named}` is no session, so `{own}` cannot be one of its frames");
+                        let message = format!("`{named}` is not a session, so `{own}` cannot be one of its frames");
                         Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
                     }
                     (None, None) => Ok(None),

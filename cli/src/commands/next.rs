@@ -103,7 +103,7 @@ fn begin(stack: &Stack, marked: &Marked) -> Result<Option<Handle>, Failure> {
             Err(error) => return Err(error.into()),
         }
     }
-    let message = "others begin all frames that can begin";
+    let message = "other workers begin all frames that can begin";
     Err(Failure::new(Exit::Refused, "no_frame", message).next("callstack status"))
 }
 

@@ -233,7 +233,7 @@ impl From<Entry> for NewFrame {
 fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
     let refused = |code: &str, message: &str| Failure::new(Exit::Refused, code, message);
     if text.trim_start().starts_with('{') {
-        return Err(refused("json", "the file is JSON, but no list").next(
+        return Err(refused("json", "the file is JSON, but not a list").next(
             "write a list, such as [{\"title\": \"Schema\"}]; `callstack import FILE` reads the plans of other tools",
         ));
     }

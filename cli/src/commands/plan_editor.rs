@@ -25,7 +25,7 @@ use crate::same_stack::SameStack;
 const HELP: &str =
     "# Each line is a frame; two blanks more than the line above put it below that one. Lines with # say nothing.
 # Edit titles, move lines, and remove those that are not needed. A line without (fN) is a new frame.
-# `after f2, f5` behind (fN) says what a frame needs. Frames that have begun or ended stay where they are.
+# `after f2, f5` after (fN) says what a frame needs. Frames that have begun or ended stay where they are.
 # A file without any line changes nothing.
 ";
 

@@ -55,7 +55,7 @@ impl Arguments {
 
     /// The arguments that block a frame, with the question as the only words.
     pub fn blocking(frame: Option<FrameRef>, question: String) -> Self {
-        let advice = "say what the frame needs, and from whom: callstack block [FRAME] QUESTION";
+        let advice = "say what the frame needs, and who can give it: callstack block [FRAME] QUESTION";
         Self { question: Some(question), ..Self::of(frame, advice) }
     }
 
@@ -159,7 +159,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     if !asks && results.dense().trim().is_empty() {
         let field = if status == Status::Blocked { "question" } else { "results" };
         return Err(Failure::from(Error::Empty { field }).next(advice.unwrap_or(match status {
-            Status::Blocked => "say with --question what the frame needs, and from whom",
+            Status::Blocked => "say with --question what the frame needs, and who can give it",
             Status::Completed => "say with --results or --results-file what exists now, where, and how it is used",
             Status::Failed => "say with --results or --results-file what was tried, and why it failed",
         })));
@@ -226,7 +226,7 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     let (code, owner) = match (has_session, has_worker) {
         (true, _) => ("frame_of_session", "a session"),
         _ if has_conversation => ("frame_of_conversation", "a conversation, which works in it"),
-        (false, true) if !is_own() => ("frame_of_worker", "workers, who go on with it"),
+        (false, true) if !is_own() => ("frame_of_worker", "workers, which continue it"),
         _ => return Ok(handle),
     };
     let message = format!("{handle} is the active frame, but it belongs to {owner}; name it to pop it nevertheless");

@@ -42,7 +42,7 @@ enum Action {
         /// The run: its handle, ID or title, or those of one of its frames.
         run: FrameRef,
         /// Why it is not resumed.
-        #[arg(long, value_name = "TEXT", default_value = "dropped by the user")]
+        #[arg(long, value_name = "TEXT", default_value = "dropped by a person")]
         reason: String,
     },
 }

@@ -174,14 +174,14 @@ impl FrameDetails {
             (None, Some(until)) if holder.holds(now()) => {
                 format!(", since {}, until {}", moment(holder.since), moment(until))
             }
-            (None, Some(until)) => format!(", which nobody has heard of since {}", moment(until)),
+            (None, Some(until)) => format!(", which has been silent since {}", moment(until)),
             (None, None) => format!(", taken {}", past(holder.since)),
             (Some(Release::PutBack { until }), _) if holder.is_put_back(now()) => {
                 format!(", which has put it back until {}", moment(*until))
             }
             (Some(_), _) if holder.kind != HolderKind::Worker => return Ok(()),
             (Some(Release::Ended {}), _) if self.record.status == FrameStatus::InProgress => {
-                ", which has let it go".to_owned()
+                ", which has released it".to_owned()
             }
             _ => String::new(),
         };

@@ -125,7 +125,7 @@ impl Status {
             interrupted: stand(interrupted, &|standing, handle| match record(handle).is_interrupted() {
                 true => standing.why = record(handle).interruption(),
                 false if record(handle).status == FrameStatus::Blocked => asks(standing, handle),
-                false => standing.why = "its worker has let it go; another one goes on with it".to_owned(),
+                false => standing.why = "its worker has released it; another worker resumes it".to_owned(),
             }),
             asking: stand(asking, &asks),
             answered: stand(answered, &|standing, handle| {

@@ -64,7 +64,9 @@ impl Report for Stopped {
         next(
             page,
             &self.same_stack,
-            format_args!("`callstack answer {handle} TEXT` lets it go on, `callstack retry {handle}` begins it anew"),
+            format_args!(
+                "`callstack answer {handle} TEXT` lets it continue, `callstack retry {handle}` makes a new attempt"
+            ),
         )
     }
 }

@@ -172,7 +172,7 @@ impl Usage {
     fn cost(&self, page: &mut Page<'_>) -> io::Result<()> {
         match self.total_cost_micro_usd {
             0 => Ok(()),
-            cost => page.line(Line::new().plain(format!("Cost by what hosts tell: {}", us_dollars(cost)))),
+            cost => page.line(Line::new().plain(format!("Cost as reported by hosts: {}", us_dollars(cost)))),
         }
     }
 

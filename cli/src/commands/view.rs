@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     match arguments.serve {
         Some(port) => {
             if let Some(file) = arguments.named.as_deref() {
-                let message = format!("with --serve the page is not written: `{}` is no session", file.display());
+                let message = format!("with --serve the page is not written: `{}` is not a session", file.display());
                 return Err(Failure::new(Exit::Usage, "arguments", message).next("leave the file out, or --serve"));
             }
             serve(port, arguments, folder, output)

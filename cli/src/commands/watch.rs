@@ -118,7 +118,7 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
     let compacted = last - *seen - events.len() as u64;
     if compacted > 0 {
         note(&format!(
-            "a compaction has removed {compacted} of the events up to {last}; `callstack show` has what came of them"
+            "a compaction has removed {compacted} of the events up to {last}; `callstack show` shows their results"
         ));
     }
     *seen = last;

@@ -148,7 +148,7 @@ async fn answer(
         Ok((_, text)) => text.into_owned(),
         Err(unreadable) if head.method == Method::POST => match unreadable.answer() {
             Some(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
-            None => return Ok(plain(StatusCode::BAD_REQUEST, "the body is no message\n")),
+            None => return Ok(plain(StatusCode::BAD_REQUEST, "the body is not a message\n")),
         },
         Err(_) => String::new(),
     };

@@ -90,7 +90,7 @@ fn kind(error: &serde_json::Error) -> String {
     let kind = match error.classify() {
         Category::Data => "it is JSON of another kind",
         Category::Eof => "it ends too early",
-        Category::Io | Category::Syntax => "it is no JSON",
+        Category::Io | Category::Syntax => "it is not JSON",
     };
     match error.line() {
         0 => kind.to_owned(),
@@ -609,7 +609,7 @@ mod tests {
         assert_eq!(kind(&error), "it is JSON of another kind, at line 1 column 8");
         for (text, logged) in [
             (r#"{"method": "secret""#, "a message cannot be read: it ends too early, at line 1 column 19"),
-            (r#"{"method": secret}"#, "a message cannot be read: it is no JSON, at line 1 column 12"),
+            (r#"{"method": secret}"#, "a message cannot be read: it is not JSON, at line 1 column 12"),
         ] {
             assert_eq!(read(text.as_bytes()).unwrap_err().logged, logged);
         }

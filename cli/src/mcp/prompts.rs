@@ -14,8 +14,8 @@ pub fn list() -> Vec<Prompt> {
     let frame = || PromptArgument::new("frame").with_description("Handle or title; default: your frame");
     vec![
         Prompt::new(PLAN, Some("Plan a task as frames"), Some(vec![task])),
-        Prompt::new(HANDOFF, Some("Leave a frame so that another conversation can go on with it"), Some(vec![frame()])),
-        Prompt::new(RESUME, Some("Go on with a frame of an earlier conversation"), Some(vec![frame()])),
+        Prompt::new(HANDOFF, Some("Leave a frame so that another conversation can resume it"), Some(vec![frame()])),
+        Prompt::new(RESUME, Some("Resume a frame of an earlier conversation"), Some(vec![frame()])),
     ]
 }
 
@@ -41,7 +41,7 @@ pub fn get(
         HANDOFF => {
             let frame = own()?;
             format!(
-                "Leave {} so that another conversation can go on without this one: record the decisions and files that are not \
+                "Leave {} so that another conversation can work without this one: record the decisions and files that are not \
                  recorded yet, and as resultsSoFar what exists, what was tried, what is left and what comes next.",
                 caller.name(frame)
             )
@@ -53,7 +53,7 @@ pub fn get(
             }
             let context = caller.context(frame, Guidance::Brief).map_err(|refusal| refused(refusal.to_string()))?;
             format!(
-                "Go on with {}: call activate {{\"frame\": \"{frame}\", \"takeOver\": true}}, check what is there already, and do what is left.\n\n\
+                "Resume {}: call activate {{\"frame\": \"{frame}\", \"takeOver\": true}}, check what is there already, and do what is left.\n\n\
                  {context}",
                 caller.name(frame)
             )

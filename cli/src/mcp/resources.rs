@@ -54,7 +54,7 @@ pub fn read(stack: &Stack, caller: &Conversation<'_>, uri: &str) -> Result<ReadR
     };
     let (name, is_log) = name.strip_suffix(LOG).map_or((name, false), |name| (name, true));
     // Titles are for agents; a resource has one name.
-    let handle: Handle = name.parse().map_err(|_| missing(format!("{name} is no handle, such as f1")))?;
+    let handle: Handle = name.parse().map_err(|_| missing(format!("{name} is not a handle, such as f1")))?;
     let frame = caller.resolve(&handle.to_string()).map_err(|refusal| missing(refusal.to_string()))?;
     if !is_log {
         let xml = caller.context(frame, Guidance::Brief).map_err(|refusal| missing(refusal.to_string()))?;

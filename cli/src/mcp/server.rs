@@ -134,7 +134,7 @@ impl Shared {
         let is_of_worker = stack.actor().is_some_and(|actor| actor.hold.is_some());
         let told = match conversation.place() {
             Some(frame) if is_of_worker => Some(format!(
-                "A worker has given you frame {} of the call stack: work in it, and pop it when it is done, has failed, or waits for somebody.",
+                "A worker has given you frame {} of the call stack: work in it, and pop it when it is done, has failed, or waits for a person.",
                 conversation.name(frame)
             )),
             Some(_) => None,
@@ -258,7 +258,7 @@ impl Shared {
             let named =
                 ["frame", "of"].into_iter().find_map(|key| arguments.get(key)?.as_str()?.parse::<Handle>().ok());
             let frame = named.map(|frame| frame.to_string()).unwrap_or_default();
-            let caller = stack.actor().map(|actor| &*actor.name).filter(|name| !name.is_empty()).unwrap_or("nobody");
+            let caller = stack.actor().map(|actor| &*actor.name).filter(|name| !name.is_empty()).unwrap_or("unknown");
             let refusal = called.refusal.unwrap_or_default();
             tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{tool}");
             called

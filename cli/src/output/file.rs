@@ -51,7 +51,7 @@ pub fn write_file(
     let target = target(path);
     let existing = fs::metadata(&target).ok();
     if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
-        return Err(Failure::new(Exit::Refused, "no_regular_file", format!("{name} is no regular file"))
+        return Err(Failure::new(Exit::Refused, "no_regular_file", format!("{name} is not a regular file"))
             .next("name another file"));
     }
     if !is_forced && existing.is_some() {

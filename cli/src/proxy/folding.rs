@@ -46,13 +46,13 @@ pub async fn folded(wire: Wire, encoding: Encoding, body: Bytes, settings: FoldS
     match spawn_blocking(move || fold_body(wire, encoding, &body, &settings)).await {
         Ok(Ok(folded)) => folded,
         Ok(Err(why)) => {
-            tracing::warn!("a request of the wire {wire} goes on as it came: {why}");
+            tracing::warn!("a request of the wire {wire} is sent as it came: {why}");
             None
         }
         // The message of a panic can contain texts of the conversation.
         Err(_) => {
             tracing::error!(
-                "a request of the wire {wire} goes on as it came: folding it has failed; please report this"
+                "a request of the wire {wire} is sent as it came: folding it has failed; please report this"
             );
             None
         }
@@ -68,7 +68,7 @@ fn fold_body(
     let bytes = encoding
         .decoded(body, LONGEST as u64)
         .map_err(|error| format!("its encoding {encoding:?} cannot be decoded: {error}"))?;
-    let text = str::from_utf8(&bytes).map_err(|_| "it is no text in UTF-8")?;
+    let text = str::from_utf8(&bytes).map_err(|_| "it is not text in UTF-8")?;
     let folded = fold(wire, text, settings);
     let removed = Removed::from(&folded.report);
     match folded.text {
@@ -77,7 +77,7 @@ fn fold_body(
         // request.
         Cow::Borrowed(_) => match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Ok(None),
-            Err(_) => Err("it is no JSON".to_owned()),
+            Err(_) => Err("it is not JSON".to_owned()),
         },
     }
 }

@@ -106,7 +106,7 @@ impl Forwarding {
             Read::Whole(whole) => Ok((encoding, whole)),
             Read::TooLong(rest) => {
                 let longest = folding::LONGEST;
-                tracing::warn!("a request of the wire {wire} goes on as it came: it has more than {longest} bytes");
+                tracing::warn!("a request of the wire {wire} is sent as it came: it has more than {longest} bytes");
                 Err(rest)
             }
         })
@@ -147,7 +147,7 @@ fn foldable(wire: Wire, headers: &HeaderMap) -> Option<Encoding> {
         None => "its encoding is not known here",
         encoding => return encoding,
     };
-    tracing::warn!("a request of the wire {wire} goes on as it came: {why}");
+    tracing::warn!("a request of the wire {wire} is sent as it came: {why}");
     None
 }
 

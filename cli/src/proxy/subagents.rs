@@ -361,7 +361,7 @@ mod tests {
         let mut subagents = begun(&["Look."]);
         let first = subagents.asking(&opening("Look."), false).unwrap().caller;
         subagents.returned(&run(), |_| outcome("Done", false));
-        assert_eq!(asks(&mut subagents, "Look.").unwrap(), first.to_string(), "somebody goes on with it");
+        assert_eq!(asks(&mut subagents, "Look.").unwrap(), first.to_string(), "a subagent continues it");
         subagents.start(&run(), &[starts("Look.")]);
         assert_eq!(asks(&mut subagents, "Look.").as_deref(), Some("qwen/4f0c/2"));
     }

@@ -46,7 +46,7 @@ impl Agent {
             "pi" => Self::Pi,
             _ => {
                 let message = format!(
-                    "`{name}` is no agent that callstack knows: claude, codex, gemini, qwen, copilot, opencode, pi"
+                    "`{name}` is not an agent that callstack knows: claude, codex, gemini, qwen, copilot, opencode, pi"
                 );
                 return Err(Failure::new(Exit::Usage, "unknown_agent", message)
                     .next("for any other: callstack run --wire anthropic --base-url-variable NAME -- COMMAND"));

@@ -18,7 +18,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
         .argument(format!("--allow-tool={SERVER}"));
     if proxy.is_none() {
         return Ok(launch.note(format!(
-            "nothing is folded, because requests to GitHub's models cannot be led elsewhere; set {BASE_URL} to use a model of your own"
+            "nothing is folded, because requests to GitHub's models cannot be redirected; set {BASE_URL} to use a model of your own"
         )));
     }
     Ok(launch.variable("COPILOT_PROVIDER_TRANSPORT", "http").proxied_by(BASE_URL, proxy))

@@ -83,9 +83,9 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let RunArguments { proxy: options, upstream, base_url_variable, no_title, mut command, .. } = arguments;
     let program = command.remove(0);
     if let Some(option) = program.to_str().filter(|word| word.starts_with('-')) {
-        let message = format!("`{option}` is no option of `callstack run`, and no agent");
+        let message = format!("`{option}` is not an option of `callstack run`, and not an agent");
         return Err(Failure::new(Exit::Usage, "arguments", message)
-            .next("callstack run --help lists the options; those of the agent stand behind its name"));
+            .next("callstack run --help lists the options; the options of the agent come after its name"));
     }
     let agent = match base_url_variable {
         Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },

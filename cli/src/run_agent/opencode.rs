@@ -47,7 +47,7 @@ fn of_variable() -> Result<Value, Failure> {
     let settings = parsed.and_then(|root| root.value()?.to_serde_value());
     let is_usable = |settings: &Value| settings.is_object() && settings.get("plugin").is_none_or(Value::is_array);
     settings.filter(is_usable).ok_or_else(|| {
-        Failure::new(Exit::Failed, "settings", format!("{SETTINGS} is no JSON object whose `plugin` is a list"))
+        Failure::new(Exit::Failed, "settings", format!("{SETTINGS} is not a JSON object whose `plugin` is a list"))
     })
 }
 

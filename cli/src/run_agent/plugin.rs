@@ -42,7 +42,7 @@ impl Plugin {
         found.ok_or_else(|| {
             let Self { agent, package, source } = self;
             let message = format!(
-                "{agent} gets the stack by its plugin {package}, which is not there: not beside callstack, not beside {agent}, and not \
+                "{agent} gets the stack by its plugin {package}, which was not found: not beside callstack, not beside {agent}, and not \
                  in the project's node_modules"
             );
             let step = format!("npm install -g {package}; or in a checkout of the source, where it is in {source}: make plugin");
@@ -143,14 +143,14 @@ mod tests {
             PLUGIN.find(&scene).map_err(|failure| failure.message().to_owned())
         };
         let missing = find("a/target/debug/callstack", "b/bin/agent").unwrap_err();
-        assert!(missing.contains("agent-callstack, which is not there"), "{missing}");
+        assert!(missing.contains("agent-callstack, which was not found"), "{missing}");
         make(&path("a/bindings/agent"), "agent-callstack", false);
         find("a/target/debug/callstack", "b/bin/agent").unwrap_err();
         make(&path("a/bindings/agent"), "agent-callstack", true);
         assert_eq!(find("a/target/debug/callstack", "b/bin/agent"), Ok(path("a/bindings/agent")));
         make(&path("b/lib/node_modules/agent-callstack"), "agent-callstack", true);
         assert_eq!(find("bin/callstack", "b/bin/agent"), Ok(path("b/lib/node_modules/agent-callstack")));
-        make(&path("c/node_modules/agent-callstack"), "of somebody else", true);
+        make(&path("c/node_modules/agent-callstack"), "of another owner", true);
         find("bin/callstack", "c/node_modules/.bin/agent").unwrap_err();
     }
 

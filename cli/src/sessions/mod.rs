@@ -71,9 +71,9 @@ pub fn find(name: &str) -> Result<SessionFiles, Failure> {
             let why = match (path.is_dir(), name.len() < FoundSession::SHORTEST_ID) {
                 (true, _) => "that is a folder; name a file in it".to_owned(),
                 (_, true) => {
-                    format!("no such file, and fewer than {} characters name no ID", FoundSession::SHORTEST_ID)
+                    format!("no such file, and a part of an ID needs at least {} characters", FoundSession::SHORTEST_ID)
                 }
-                _ => "no such file, and no ID that begins so".to_owned(),
+                _ => "no such file, and no ID that begins with it".to_owned(),
             };
             let message = format!("there is no session `{name}`: {why}");
             Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))

@@ -114,7 +114,7 @@ impl SessionFiles {
         match form_of(path) {
             Some(form) => Self::of_form(form, path),
             None => {
-                let message = format!("{} is no session of an agent that is known", path.display());
+                let message = format!("{} is not a session of a known agent", path.display());
                 let known: Vec<&str> = TranscriptForm::ALL.iter().map(|form| form.as_str()).collect();
                 Err(Failure::new(Exit::Refused, "no_session", message).next(format!("known are: {}", known.join(", "))))
             }
@@ -255,7 +255,7 @@ impl SessionFiles {
 
     fn document(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
         Session::of_document(&self.document_text()?, &self.id, entries).ok_or_else(|| {
-            let message = format!("{} cannot be read: it is cut, or is no session", self.path.display());
+            let message = format!("{} cannot be read: it is cut, or is not a session", self.path.display());
             Failure::new(Exit::Failed, "no_session", message)
         })
     }

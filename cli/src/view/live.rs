@@ -141,7 +141,7 @@ mod tests {
         assert!(Arc::ptr_eq(&whole(), &whole()), "everything is made once for all readers");
         live.outdate();
         live.end();
-        assert_eq!(live.snapshot().revision, fourth, "nobody waits for a server that ends");
+        assert_eq!(live.snapshot().revision, fourth, "no page waits for a server that ends");
         assert_eq!(live.news(Some(third), Duration::MAX), News::Over);
     }
 }

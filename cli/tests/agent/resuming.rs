@@ -178,7 +178,7 @@ fn the_run_to_resume_can_be_chosen() {
     for name in ["f1", "First task"] {
         let output = scene.run(&["--resume", name]);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        let expected = format!("`{name}` is a run, and no instruction; to resume it, write --resume={name}");
+        let expected = format!("`{name}` is a run, not an instruction; to resume it, write --resume={name}");
         assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
     }
     assert!(scene.run(&["--resume=First task"]).status.success());

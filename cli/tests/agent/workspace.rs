@@ -242,7 +242,7 @@ fn a_resumed_model_is_told_which_background_commands_have_ended() {
         let told = scene.newest(4);
         assert!(
             told.starts_with(
-                "The program that runs you was started anew. These background commands have ended with the earlier one; \
+                "The program that runs you was restarted. These background commands have ended with the earlier one; \
                  start again those that are still needed:\n- c2: echo two; exec sleep 600\n\n<memory>"
             ),
             "{wire}: {told}"

@@ -279,7 +279,7 @@ fn copilot_without_a_model_of_the_person_has_the_tools_alone() {
     let machine = Machine::new();
     let path = machine.agent("copilot", "exit 0").display().to_string();
     let output = machine.output(&[&path]);
-    assert!(errors(&output).contains("nothing is folded, because requests to GitHub's models cannot be led elsewhere"));
+    assert!(errors(&output).contains("nothing is folded, because requests to GitHub's models cannot be redirected"));
     assert!(machine.arguments()[0].starts_with("--additional-mcp-config=@"));
     let url = "http://127.0.0.1:1/v1";
     machine.run(&["copilot"]).env("COPILOT_PROVIDER_BASE_URL", url).output().unwrap();
@@ -338,7 +338,7 @@ fn what_cannot_be_run_is_refused() {
         ),
         (&["./codex"], 1, "there is no program ./codex"),
         (&["vim"], 2, "`vim` is no agent that callstack knows"),
-        (&["--nofold", "codex"], 2, "`--nofold` is no option of `callstack run`, and no agent"),
+        (&["--nofold", "codex"], 2, "`--nofold` is not an option of `callstack run`, and not an agent"),
         (&["--no-fold", "opencode"], 2, "has a plugin, which folds its requests itself\nnext: leave out --no-fold"),
         (&["--upstream", "http://127.0.0.1:1", "pi"], 2, "--upstream is for agents with a proxy"),
         (&["--base-url-variable", "A", "ask"], 2, "--wire"),

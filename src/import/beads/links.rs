@@ -170,7 +170,7 @@ impl Reader<'_> {
         fate::of(LINKS, word).unwrap_or_else(|| {
             self.collector.report(
                 self.place,
-                format!("the type of dependency `{word}` is unknown; it waits for what that names"),
+                format!("the type of dependency `{word}` is unknown; it waits for the issue that it names"),
             );
             LinkKind::Needs
         })

@@ -140,7 +140,7 @@ fn read_records(text: &str, collector: &mut Collector) -> Vec<Record> {
         let place = format!("line {number}");
         if let Some(mark) = conflict_mark(line) {
             collector
-                .lose(&place, format!("is a mark of a merge conflict (`{}`), which nobody has settled", &line[..mark]));
+                .lose(&place, format!("is a mark of a merge conflict (`{}`), which is not settled", &line[..mark]));
             conflict = (!line.starts_with('>')).then(|| conflict.unwrap_or(number));
             continue;
         }
@@ -220,7 +220,7 @@ fn read_record(value: Value, place: String, conflict: Option<usize>, collector: 
         }
     };
     if kind != "memory" && !OF_ISSUES.iter().any(|key| issue.contains_key(*key)) {
-        collector.report(place, "is no issue: it has no title, no status and no type; left out");
+        collector.report(place, "is not an issue: it has no title, no status and no type; left out");
         return None;
     }
     let number = |key: &str| issue.get(key).and_then(Value::as_str).and_then(time::lenient_milliseconds);
@@ -358,9 +358,9 @@ impl Plan {
             None => {
                 collector.report(
                     place,
-                    format!("`defer_until` is `{said}`, which is not an RFC 3339 time; it waits for somebody"),
+                    format!("`defer_until` is `{said}`, which is not an RFC 3339 time; it waits for a person"),
                 );
-                collector.wait(index, format!("It is deferred in Beads until `{said}`, which is no time."));
+                collector.wait(index, format!("It is deferred in Beads until `{said}`, which is not a time."));
             }
         }
     }
@@ -487,7 +487,7 @@ impl Plan {
                 if is_over {
                     collector.report(&from, format!("depends on {said}; left out, because it is finished"));
                 } else {
-                    collector.report(&from, format!("depends on {said}; it waits until somebody answers"));
+                    collector.report(&from, format!("depends on {said}; it waits until a person answers"));
                     collector.wait(index, format!("It depends on {said}."));
                 }
             }
@@ -500,7 +500,8 @@ impl Plan {
         if collector.places.contains_key(&to) || !collector.places.contains_key(id) {
             return to;
         }
-        collector.report(place, format!("the type of dependency `{word}` is unknown; it waits for what that names"));
+        collector
+            .report(place, format!("the type of dependency `{word}` is unknown; it waits for the issue that it names"));
         id.to_owned()
     }
 
@@ -526,7 +527,7 @@ impl Plan {
                     collector.report(
                         from,
                         format!(
-                            "begins only if `{to}` fails, which is not in the file; it waits until somebody answers"
+                            "begins only if `{to}` fails, which is not in the file; it waits until a person answers"
                         ),
                     );
                 }
@@ -555,7 +556,7 @@ fn read_fates(issue: &mut Map<String, Value>, place: &str, collector: &mut Colle
         match fate::of(table, &word) {
             Some(fate) => reading.fates.push(fate),
             None => {
-                collector.report(place, format!("the {what} `{word}` is unknown; it waits until somebody answers"));
+                collector.report(place, format!("the {what} `{word}` is unknown; it waits until a person answers"));
                 reading.unknown.push(format!("Its {what} in Beads is `{word}`."));
             }
         }
@@ -574,7 +575,7 @@ fn read_fates(issue: &mut Map<String, Value>, place: &str, collector: &mut Colle
         reading.unknown.push(format!("It is a record of the kind `{}`.", said(kind)));
         collector.report(
             place,
-            format!("is a record of the unknown kind `{}`; it waits until somebody answers", said(kind)),
+            format!("is a record of the unknown kind `{}`; it waits until a person answers", said(kind)),
         );
     }
     reading
@@ -606,7 +607,7 @@ fn take_priority(issue: &mut Map<String, Value>, place: &str, collector: &mut Co
     let number = value.as_u64().or_else(|| value.as_str()?.trim().trim_start_matches(['P', 'p']).parse().ok());
     let priority = number.and_then(Priority::new);
     if priority.is_none() {
-        collector.report(place, format!("the priority `{value}` is no number from 0 to 4; left out"));
+        collector.report(place, format!("the priority `{value}` is not a number from 0 to 4; left out"));
     }
     priority
 }

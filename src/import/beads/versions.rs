@@ -43,7 +43,7 @@ fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record
     if versions.is_empty() {
         if let Some(line) = last.conflict {
             last.is_undecided = Some(format!("It is in one side of the merge conflict at line {line} alone."));
-            collector.report(&last.place, "is in one side of a merge conflict alone; it waits until somebody answers");
+            collector.report(&last.place, "is in one side of a merge conflict alone; it waits until a person answers");
         }
         return Some(last);
     }

@@ -71,10 +71,10 @@ impl Sides<'_> {
 pub(super) fn advice(field: PlanField, record: &Frame, is_own: bool) -> &'static str {
     match (field, is_own) {
         (PlanField::Status, _) if !record.status.is_unfinished() => {
-            "it has ended here: reopen it or begin it anew for what the file says, or say in the file that it has ended"
+            "it has ended here: reopen or retry it for what the file says, or say in the file that it has ended"
         }
         (PlanField::Status, true) => {
-            "it was begun here: end it with what the file says, or let the file say that it goes on"
+            "it was begun here: end it with what the file says, or let the file say that it continues"
         }
         (_, true) => "it was begun here: correct the frame, or take the change of the file back",
         (_, false) => {

@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(confidence([]), 0);
         assert_eq!(confidence([100]), 100);
         assert_eq!(confidence([100, 0, 0]), 100, "silence does not weaken a certain signal");
-        assert_eq!(confidence([60, 60, 60]), 64, "three weak signals are no strong one");
+        assert_eq!(confidence([60, 60, 60]), 64, "three weak signals are not a strong one");
         assert_eq!(confidence([70, 50]), 71);
         assert_eq!(confidence([99, 99, 99, 99]), 99);
     }

@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(seen.push_signals().token_count, 5_000, "what is not said stays");
         let mut unknown = Observation::default();
         unknown.message(true, Some(1_000_000), None);
-        assert_eq!(unknown.pop_signals().token_count, 0, "a window that nobody knows is not full");
+        assert_eq!(unknown.pop_signals().token_count, 0, "an unknown window is not full");
         seen.compacted();
         assert_eq!((seen.push_signals().recent_messages, seen.push_signals().token_count), (0, 0));
     }
@@ -196,7 +196,7 @@ mod tests {
         seen.failed();
         assert_eq!(advised(&mut seen, 9), 3, "now build a blog");
         seen.worked([]);
-        assert_eq!(advised(&mut seen, 9), 0, "it goes on");
+        assert_eq!(advised(&mut seen, 9), 0, "it continues");
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Host<'_> {
         self.context_for(session_id, true)
     }
 
-    /// The context of a session for a request to its model, or for somebody who looks at it.
+    /// The context of a session for a request to its model, or for a caller that only looks at it.
     pub(crate) fn context_for(&self, session_id: &str, is_request: bool) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
@@ -83,8 +83,9 @@ impl Host<'_> {
         Ok(Some(SessionContext { handle, context }))
     }
 
-    /// Returns the frame in which the conversation of a session is: the session's own, or one that it has begun and
-    /// [works on itself](crate::session::calls::CallPlace::Conversation). `None` if the session has no frame.
+    /// Returns the frame in which the conversation of a session is: the session's own frame, or a frame that
+    /// it has begun and [works on itself](crate::session::calls::CallPlace::Conversation). `None` if the
+    /// session has no frame.
     pub fn place(&self, session_id: &str) -> Option<Handle> {
         let tree = self.stack.inner.tree.read();
         let state = self.stack.inner.host.state.lock();

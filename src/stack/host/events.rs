@@ -9,12 +9,12 @@ use crate::stack::Stack;
 const RETRY_INTERVAL: u64 = 1_000;
 
 impl Host<'_> {
-    /// Reports an event of the host, and returns the effects that the host should perform. Changes of the tree that
-    /// follow from the event are committed before this returns. A change that is refused is reported as an
-    /// [`Effect::Log`]. Events are handled one after the other; a call waits for those of other threads, up to
-    /// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout). If they take longer, or if this is called inside
-    /// of [`Stack::read`] or in code that the stack calls, the event is refused as a whole, and the only effect is an
-    /// [`Effect::Log`] with the reason.
+    /// Reports an event of the host, and returns the effects that the host should perform. Changes of the
+    /// tree that follow from the event are committed before this returns. A change that is refused is
+    /// reported as an [`Effect::Log`]. Events are handled one after the other; a call waits for the events of
+    /// other threads, up to [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout). If they take
+    /// longer, or if this is called inside of [`Stack::read`] or in code that the stack calls, the event is
+    /// refused as a whole. Then the only effect is an [`Effect::Log`] with the reason.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -38,10 +38,11 @@ impl Host<'_> {
         self.turn(self.stack, |turn| turn.report(event))
     }
 
-    /// Handles everything that is due: the work of [`Stack::refresh`] and [`Stack::poll`], idle subagents, calls that have
-    /// reached their time limit, expired suggestions, and answers to blocked frames, also of other processes: while the frame
-    /// of a known session is blocked, a poll is due each second. Returns the effects, including the collected log lines. Call it at the time that
-    /// [`Host::deadline`] returns. After the first call, commands leave writing `state.json` to it.
+    /// Handles everything that is due: the work of [`Stack::refresh`] and [`Stack::poll`], idle subagents,
+    /// calls that have reached their time limit, expired suggestions, and answers to blocked frames, also
+    /// answers from other processes. While the frame of a known session is blocked, a poll is due each
+    /// second. Returns the effects, including the collected log lines. Call it at the time that
+    /// [`Host::deadline`] returns. After the first call, commands leave the writing of `state.json` to it.
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;

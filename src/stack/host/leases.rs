@@ -1,4 +1,5 @@
-//! The holds of a host and its conversations: renewed while the host lives, and given up when it ends.
+//! The holds of a host and its conversations: they are renewed while the host lives, and released when it
+//! ends.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use crate::stack::deadline::Deadline;
 use crate::stack::{Inner, Stack};
 use crate::tree::{Command, decide};
 
-/// How long the end of a stack waits until its calls are recorded as interrupted.
+/// How long the end of a stack waits for the record that its calls were interrupted.
 const LAST_PATIENCE: Duration = Duration::from_millis(300);
 
 impl HostState {
@@ -33,18 +34,19 @@ impl Stack {
         id
     }
 
-    /// How long the calls of this host are its own without a sign of life, in milliseconds.
+    /// How long the calls of this host belong to it without a sign of life, in milliseconds.
     pub(super) fn call_lease(&self) -> u64 {
         self.inner.host.state.lock().sessions.calls.settings.lease.clamp(1, Holder::LONGEST_LEASE)
     }
 
-    /// The limits of roots that have none of their own.
+    /// The limits of roots without limits of their own.
     pub(in crate::stack) fn root_limits(&self) -> FrameLimits {
         self.inner.host.state.lock().sessions.calls.settings.limits.clone()
     }
 
-    /// Gives the calls of this host, and what its conversations hold, more time when half of the lease is over. One that others took for interrupted meanwhile is its
-    /// own again, unless somebody has resumed it. A refused renewal is tried again by the next turn.
+    /// Renews the holds of this host's calls, and of what its conversations hold, when half of the lease is
+    /// over. A frame that another process took for interrupted meanwhile belongs to the host again, unless
+    /// another actor has resumed it. A renewal that is refused is tried again by the next turn.
     pub(super) fn renew_calls(&self) {
         let Some(host) = self.inner.host.id() else { return };
         let (now, lease) = ((self.inner.clock)(), self.call_lease());
@@ -72,7 +74,7 @@ impl Stack {
         }
     }
 
-    /// Gives the conversations of this host more time for what they hold, when half of that is over.
+    /// Renews what the conversations of this host hold, when half of the lease is over.
     pub(super) fn renew_conversations(&self) {
         let now = (self.inner.clock)();
         let due: HashSet<String> = self.inner.tree.lend(|tree| {
@@ -89,8 +91,8 @@ impl Stack {
     }
 }
 
-/// The calls of a host that ends were interrupted: others can resume their frames at once. If that cannot be recorded, their leases end by
-/// themselves.
+/// Records that the calls of a host that ends were interrupted, so that other actors can resume their frames
+/// at once. If that cannot be recorded, their leases end automatically.
 pub(in crate::stack) fn end_calls(inner: &mut Inner) {
     let Some(host) = inner.host.id().filter(|_| !inner.is_broken.load(Ordering::Acquire)) else { return };
     let called: Vec<Handle> = {

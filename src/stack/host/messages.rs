@@ -7,9 +7,10 @@ use crate::session::compaction::Message;
 use crate::stack::Stack;
 
 impl Stack {
-    /// The lines for messages of a session in the log of its frame, each with a time. If the messages may repeat those of the log,
-    /// those and the ones before them are left out: messages before the first one of a log belong to other frames. If the log cannot be
-    /// read, it may get a message twice, but lacks none. `None`: there is nothing to keep, or no log.
+    /// The lines for messages of a session in the log of its frame, each with a time. If the messages may
+    /// repeat lines of the log, the repeated messages and the ones before them are left out, because messages
+    /// before the first line of a log belong to other frames. If the log cannot be read, it may get a message
+    /// twice, but lacks none. `None`: there is nothing to keep, or no log.
     pub(super) fn lines_to_keep(
         &self,
         frame: &FrameRef,

@@ -47,7 +47,8 @@ pub(super) struct HostState {
     order: ReentrantMutex<RefCell<()>>,
     /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
-    /// The ID under which this stack runs calls, from the first one on, and the process: one that is forked has other calls.
+    /// The ID under which this stack runs calls, from the first call on, and the number of the process: a
+    /// forked process has other calls.
     identity: Mutex<Option<(String, u32)>>,
 }
 

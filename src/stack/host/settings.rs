@@ -135,13 +135,14 @@ fn merge(place: &mut Value, value: Value) {
 }
 
 impl Host<'_> {
-    /// Sets the host's settings. From then on log lines are collected for the host. Returns the problems of the
-    /// settings: a pattern that is not a valid regular expression matches nothing; if a tool name is invalid, the
-    /// default names are used.
+    /// Sets the host's settings. From then on log lines are collected for the host. Returns the problems of
+    /// the settings. A pattern that is not a valid regular expression matches nothing. If a tool name is
+    /// invalid, the default names are used.
     ///
-    /// Settings that agents have changed by tools (`stack_config`, `stack_autonomy`, `stack_auto_suggest`) outlive the
-    /// process: they are kept in `settings.json` in the stack's folder, and take the place of the host's values. An agent
-    /// goes back to these with `stack_autonomy` and `reset`; a person removes the file.
+    /// Settings that agents have changed by tools (`stack_config`, `stack_autonomy`, `stack_auto_suggest`)
+    /// outlive the process: they are kept in `settings.json` in the stack's folder, and replace the host's
+    /// values. An agent returns to the host's values with `stack_autonomy` and `reset`; a person removes the
+    /// file.
     pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
         let configured = settings.clone();
         let now = (self.stack.inner.clock)();

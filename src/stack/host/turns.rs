@@ -17,7 +17,8 @@ const MOST_POSTPONED: usize = 1_000;
 /// Commands of a turn that the journal has not allowed.
 pub(super) struct Postponed {
     commands: Vec<Command>,
-    /// The first event of their commit, if it came so far: the store may have kept it although it has failed.
+    /// The first event of their commit, if they got as far as a commit: the store may have kept it although
+    /// it has failed.
     first: Option<Box<Event>>,
 }
 
@@ -41,7 +42,7 @@ impl Turns<'_> {
         (value, lines)
     }
 
-    /// Goes on with what depends on the tree after the actions, until nothing is left to do.
+    /// Continues with what depends on the tree after the actions, until nothing is left to do.
     fn settle(&self, effects: &mut Vec<Effect>) {
         let has_calls = || !self.stack.inner.host.state.lock().sessions.calls.is_empty();
         while has_calls() {
@@ -69,9 +70,9 @@ impl Turns<'_> {
         })
     }
 
-    /// Carries out actions in their order, and ends the calls whose frames could not be resumed. Commands that follow each other are
-    /// one commit, so that a crash leaves all of them or none. A commit ends where a frame gets another ID, where a host begins a frame,
-    /// and where a call is answered.
+    /// Carries out actions in their order, and ends the calls whose frames could not be resumed. Commands
+    /// that follow each other are one commit, so that a crash leaves all of them or none. A commit ends where
+    /// a frame gets another ID, where a host begins a frame, and where a call is answered.
     fn carry_out(&self, actions: Vec<Action>) -> Vec<Effect> {
         let (mut effects, ended) = self.stack.broken_by_panic(|| {
             let mut carrying = Carrying { stack: self.stack, commands: Vec::new(), effects: Vec::new() };
@@ -87,7 +88,7 @@ impl Turns<'_> {
     }
 }
 
-/// The carrying out of the actions of a turn.
+/// Carries out the actions of a turn.
 struct Carrying<'a> {
     stack: &'a Stack,
     /// Commands that are not committed yet.
@@ -178,8 +179,8 @@ impl Stack {
         Effect::Answer { call, text, title, ended }
     }
 
-    /// Executes commands of a turn together. If the journal does not allow them now, they are executed by one of the next turns: the
-    /// decision that they follow from is made, and is not made again. Returns the errors.
+    /// Executes commands of a turn together. If the journal does not allow them now, one of the next turns
+    /// executes them: the decision that they follow from is made, and is not made again. Returns the errors.
     fn execute_or_postpone(&self, commands: Vec<Command>) -> Vec<Error> {
         if commands.is_empty() {
             return Vec::new();
@@ -191,7 +192,7 @@ impl Stack {
         let is_of_journal = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
         let is_line = |command: &Command| matches!(command, Command::AppendLog { .. });
         let (lines, others): (Vec<Command>, Vec<Command>) = commands.iter().cloned().partition(is_line);
-        // A log that cannot be written keeps nothing else from being recorded.
+        // A log that cannot be written does not prevent other records.
         let failed = Postponed { commands, first };
         if is_of_journal && !lines.is_empty() && !others.is_empty() && self.has_kept(&failed) == Ok(false) {
             let errors = self.execute_or_postpone(others);
@@ -207,7 +208,7 @@ impl Stack {
     fn postpone(&self, Postponed { commands, first }: Postponed) {
         let postponed = &mut self.inner.host.state.lock().postponed;
         let waiting: usize = postponed.iter().map(|postponed| postponed.commands.len()).sum();
-        // Lines of logs have the texts of messages: of these fewer wait.
+        // Lines of logs have the texts of messages, so fewer of them wait.
         let may_wait = |command: &Command| match command {
             Command::AppendLog { .. } => waiting < MOST_POSTPONED / 10,
             _ => waiting < MOST_POSTPONED,
@@ -218,7 +219,8 @@ impl Stack {
         }
     }
 
-    /// Executes the commands that the journal has not allowed before, commit by commit, until one has to wait again.
+    /// Executes the commands that the journal has not allowed before, commit by commit, until a commit has to
+    /// wait again.
     fn execute_postponed(&self) {
         let mut postponed = mem::take(&mut self.inner.host.state.lock().postponed).into_iter();
         while let Some(next) = postponed.next() {
@@ -230,7 +232,7 @@ impl Stack {
             };
             let commands = match was_kept {
                 false => next.commands,
-                // Lines in files beside the database were taken back.
+                // Lines in files beside the database were removed again.
                 true => next.commands.into_iter().filter(|command| self.was_taken_back(command)).collect(),
             };
             self.execute_or_postpone(commands);
@@ -250,7 +252,7 @@ impl Stack {
         Ok(found.first() == Some(&**first))
     }
 
-    /// True for lines of a log that are not part of the commit that has failed, and was kept.
+    /// True for lines of a log that are not part of the commit that has failed although the store kept it.
     fn was_taken_back(&self, command: &Command) -> bool {
         matches!(command, Command::AppendLog { .. }) && self.inner.stored_logs.is_none()
     }

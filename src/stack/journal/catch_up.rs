@@ -22,8 +22,9 @@ impl Journal {
     }
 }
 
-/// Applies the commits of other processes. If an event is damaged or does not fit, those before it are applied. If another process
-/// has made a snapshot since, or the tree is incomplete, the tree is read again: the snapshot no longer has what this tree knows.
+/// Applies the commits of other processes. If an event is damaged or does not fit, the events before it are
+/// applied. If another process has made a snapshot since, or the tree is incomplete, the tree is read again.
+/// The reason is that the snapshot no longer has what this tree knows.
 pub(super) fn catch_up(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
@@ -37,7 +38,7 @@ pub(super) fn catch_up(
     };
     let is_behind_snapshot =
         |store: &mut dyn Store| Ok::<bool, Error>(has_archive && store.snapshot_revision()? > known);
-    // What a snapshot has needs not be followed event by event, however much it is.
+    // What a snapshot has need not be followed event by event, no matter how much it is.
     let mut reads_again = *is_incomplete || is_behind_snapshot(store)?;
     let (mut news, mut read) = (Vec::new(), Ok(()));
     if !reads_again {

@@ -43,7 +43,7 @@ impl Journal {
         deadline: &Deadline,
         found: impl FnOnce() -> Result<Commit>,
     ) -> Result<()> {
-        // Another process may do the same at the same time. The second one finds the events of the first.
+        // Another process may do the same at the same time. The second process finds the events of the first.
         let founding = |tree: &SharedTree| if tree.read().revision() == 0 { found() } else { Ok(Commit::default()) };
         self.transaction(tree, deadline, founding).map(drop)
     }
@@ -89,7 +89,7 @@ impl Journal {
         // The events are committed. The next command reads the tree again.
         self.is_incomplete |= failure.is_some();
         if committed.events.len() >= MANY_EVENTS {
-            // A failure does not concern the command. A later one makes the snapshot.
+            // A failure does not fail the command. A later command makes the snapshot.
             let _ = self.make_snapshot(tree, deadline);
         }
         Ok(committed)

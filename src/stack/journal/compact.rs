@@ -1,4 +1,4 @@
-//! Compaction: the events of finished trees leave the store, because the snapshot has these trees.
+//! Compaction: the events of finished trees are removed from the store, because the snapshot has these trees.
 
 use super::Journal;
 use super::snapshots::{archived, write_newest_snapshot};
@@ -11,7 +11,8 @@ use crate::store::{CompactedEvents, CompactionLimits, EventQuery, Snapshot};
 use crate::tree::{Compared, Comparison};
 
 impl Journal {
-    /// Compares the events with the snapshot, removes those of finished trees in the same transaction, and gives their space back.
+    /// Compares the events with the snapshot, removes those of finished trees in the same transaction, and
+    /// gives their space back to the disk.
     pub(in crate::stack) fn compact(
         &mut self,
         tree: &SharedTree,
@@ -29,7 +30,7 @@ impl Journal {
             store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
             let Compared { same, problems } = comparison.into_result();
             if let Some(problem) = problems.first() {
-                let advice = "nothing was compacted; make the snapshot of the events anew (Stack::repair, or `callstack doctor \
+                let advice = "nothing was compacted; make the snapshot again from the events (Stack::repair, or `callstack doctor \
                               --repair`), then compact";
                 return Err(Error::damaged("the snapshot of the history", problem, advice));
             }
@@ -41,7 +42,7 @@ impl Journal {
         })?;
         self.drop_finished(tree);
         if let Some(store) = &mut self.store {
-            // The events are removed, whether the file becomes smaller now or with later events.
+            // The events are removed. The file becomes smaller now, or with later events.
             let _ = store.shrink(deadline.remaining());
         }
         Ok(compacted)

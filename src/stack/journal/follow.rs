@@ -1,4 +1,4 @@
-//! Events that others have decided: each one is checked, noted for the mirror, and applied.
+//! Events that other processes have decided: each event is checked, noted for the mirror, and applied.
 
 use super::outdated::note;
 use crate::error::Result;
@@ -23,6 +23,6 @@ pub(super) fn apply_fitting(mirror: Option<&mut Mirror>, tree: &mut Tree, event:
     note(mirror, tree, &event, own);
     let before = tree.failures();
     tree.apply_owned(event);
-    // What was applied without the frames that could not be read is not used: see `catch_up`.
+    // If frames could not be read, the tree with this event is not used: see `catch_up`.
     tree.failure_since(before).map_or(Ok(()), Err)
 }

@@ -22,7 +22,7 @@ impl Journal {
             }
             read => read?,
         };
-        // A command makes the first one of a small stack, so opening it writes nothing.
+        // A command makes the first snapshot of a small stack, so opening the stack writes nothing.
         let is_due = tree.revision() >= MANY_EVENTS as u64 || repair.is_some();
         // If it cannot be made, all frames stay in memory.
         if tree.has_archive()
@@ -42,12 +42,12 @@ impl Journal {
         Ok((tree, repair.into_iter().collect()))
     }
 
-    /// The tree as an open would read it now. Changes nothing here.
+    /// The tree that an open would read now. Changes nothing here.
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(in crate::stack) fn read_again(&mut self, deadline: &Deadline) -> Result<Tree> {
         match &mut self.store {
             Some(store) => {
-                // The store takes the events that it has read here for known ones.
+                // The store considers the events that it has read here as known.
                 self.is_uncertain = true;
                 read_tree(&mut **store, None, deadline).map(|(tree, _)| tree)
             }
@@ -56,8 +56,9 @@ impl Journal {
     }
 }
 
-/// Reads the tree of a history: that of the newest snapshot, with the events since then. If there is no snapshot, or it cannot
-/// be read, the tree follows from the events alone, and is wholly in memory until the next snapshot. The repair says so.
+/// Reads the tree of a history: the tree of the newest snapshot, with the events since then. If there is no
+/// snapshot, or it cannot be read, the tree follows from the events alone, and is completely in memory until
+/// the next snapshot. The repair says so.
 ///
 /// # Errors
 /// [`Error::Json`] if the snapshot cannot be read and the events do not suffice: see [`Store::base_revision`].
@@ -70,7 +71,7 @@ pub(super) fn read_tree(
         let snapshot = store.snapshot(deadline.remaining())?;
         let revision = snapshot.as_ref().map_or(0, |snapshot| snapshot.revision);
         let read = read_tree_since(store, mirror.as_deref_mut(), snapshot, deadline);
-        // Meanwhile another process can have made a snapshot, or have compacted the events.
+        // Meanwhile another process may have made a snapshot, or have compacted the events.
         let is_outdated = matches!(read, Err(Error::Json { .. } | Error::History { .. }));
         if !is_outdated || store.snapshot_revision()? == revision {
             return read;
@@ -135,8 +136,8 @@ fn make_first_snapshot(
     made
 }
 
-/// Makes a snapshot that cannot be read again, of the one that the events of the history follow, unless another process has done
-/// so meanwhile.
+/// Replaces a snapshot that cannot be read. The new snapshot is made of the snapshot that the events of the
+/// history follow, unless another process has done so meanwhile.
 fn restore_base(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,

@@ -1,4 +1,4 @@
-//! The logs of frames that a command writes, moves or removes, and how that is taken back.
+//! The logs of frames that a command writes, moves or removes, and how these changes are taken back.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ pub(super) fn append_lines(logs: Logs<'_>, log: Vec<LogAppend>, written: &mut Ve
     let Some(folder) = logs.folder else { return Ok(()) };
     for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
         if is_new {
-            // A file that already has this name belongs to something else.
+            // A file that already has this name belongs to another frame or program.
             folder.set_aside(&log_path)?;
         }
         let appended = logs::append(folder, &log_path, &entries, logs.are_synced, logs.deadline.remaining())?;

@@ -1,4 +1,4 @@
-//! The mirror: when which of its files are written, and what queries return about it.
+//! The mirror: when each of its files is written, and what queries return about it.
 
 use super::catch_up::catch_up;
 use super::outdated::list_changed;
@@ -29,13 +29,14 @@ pub(in crate::stack) enum MirrorScope {
     /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
     #[cfg(feature = "session")]
     ChangedFrames,
-    /// If `state.json` is due, and not left to others: the files of all changed frames, and then `state.json`. Else the
-    /// files of the frames that the last commands have changed, and those that wait when they are due. At most
-    /// [`INSTALLMENT`] files of frames.
+    /// If `state.json` is due, and not left to other processes: the files of all changed frames, and then
+    /// `state.json`. Else the files of the frames that the last commands have changed, and the files that
+    /// wait, when they are due. At most [`INSTALLMENT`] files of frames.
     Due,
-    /// As `Due`, but `state.json` is due more seldom, because a caller waits.
+    /// As `Due`, but `state.json` is due less often, because a caller waits.
     DueInCommand,
-    /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
+    /// All files, unless `state.json` is left to other processes: then the files of the frames that this
+    /// process has changed.
     Rest,
     /// All files.
     All,
@@ -117,13 +118,13 @@ impl Journal {
         }
     }
 
-    /// True if the tree is so large that `state.json` is left to others.
+    /// True if the tree is so large that `state.json` is left to other processes.
     fn leaves_state(&self, tree: &SharedTree) -> bool {
         tree.read().len() > self.state_file_frames
     }
 
-    /// Removes the `state.json` from which this history was begun, if this process leaves it to others to write the new one. The
-    /// original is in `before-import/`.
+    /// Removes the `state.json` from which this history was begun, if this process leaves the new one to
+    /// other processes. The original is in `before-import/`.
     pub(in crate::stack) fn remove_earlier_state(&mut self, tree: &SharedTree) {
         let leaves_state = self.leaves_state(tree);
         if let Some(mirror) = self.mirror.as_mut().filter(|_| leaves_state) {

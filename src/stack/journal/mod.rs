@@ -1,8 +1,9 @@
-//! The journal of a stack: its store and the files next to it. Commands are written to it, and what others have written comes from it.
+//! The journal of a stack: its store and the files next to it. Commands are written to the journal, and what
+//! other processes have written is read from it.
 //!
-//! `commit` and `logs` write a command; `catch_up`, `load` and `follow` read what others have written; `snapshots` holds what the tree
-//! need not hold; `mirror`, `outdated` and `tree_files` keep the documented files up to date. `record`, `compact` and `repair` are
-//! for whole histories.
+//! `commit` and `logs` write a command; `catch_up`, `load` and `follow` read what other processes have
+//! written; `snapshots` stores what the tree need not hold; `mirror`, `outdated` and `tree_files` keep the
+//! documented files up to date. `record`, `compact` and `repair` work on whole histories.
 
 mod catch_up;
 mod commit;
@@ -41,7 +42,7 @@ pub(super) struct Journal {
     pub(super) mirror: Option<Mirror>,
     /// The folder of the mirror and the logs.
     pub(super) folder: Option<Folder>,
-    /// Number of frames above which `state.json` is left to others: see
+    /// Number of frames above which `state.json` is left to other processes: see
     /// [`StackOptions::state_file_frames`](super::StackOptions::state_file_frames).
     state_file_frames: usize,
     /// Maximum number of frames of finished trees in memory: see
@@ -109,7 +110,7 @@ impl Journal {
         result
     }
 
-    /// Checks that the history is not damaged, as far as it is known.
+    /// Checks that no damage of the history is known.
     ///
     /// # Errors
     /// The error that reported the damage.

@@ -55,7 +55,8 @@ pub(super) fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own:
     mirror.note(handle, revision, own);
 }
 
-/// Records the files of the mirror that are out of date because of events that the tree was not told of one by one.
+/// Records the files of the mirror that are out of date because of events that were not applied to the tree
+/// one by one.
 pub(super) fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadline: &Deadline) -> Result<()> {
     let since = mirror.revision();
     for handle in tree.checked(|tree| tree.changed_since(since))? {

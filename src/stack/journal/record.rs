@@ -1,4 +1,4 @@
-//! Recording of a whole history, which was exported elsewhere, in an empty store.
+//! Records a whole history, which was exported elsewhere, in an empty store.
 
 use std::collections::HashSet;
 use std::iter::{self, Peekable};
@@ -20,8 +20,9 @@ use crate::store::{Snapshot, Store};
 use crate::tree::{Comparison, Tree};
 
 impl Journal {
-    /// Records a whole history in an empty store, in one transaction, and replaces the tree by that of the history. Takes the
-    /// events one by one, and holds few finished trees in memory. Returns false if the store has events already.
+    /// Records a whole history in an empty store, in one transaction, and replaces the tree by the tree of
+    /// the history. Takes the events one by one, and has only few finished trees in memory. Returns false if
+    /// the store has events already.
     pub(in crate::stack) fn record(
         &mut self,
         tree: &SharedTree,
@@ -44,7 +45,7 @@ impl Journal {
     }
 }
 
-/// Commits a history, and returns its tree. Trees that have finished leave the memory meanwhile.
+/// Commits a history, and returns its tree. Trees that have finished are dropped from memory meanwhile.
 fn commit_history(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
@@ -78,7 +79,8 @@ fn commit_history(
     Ok(tree)
 }
 
-/// Writes the base of a compacted history, whose frames are the next lines, and the events up to it that are left. Returns its tree.
+/// Writes the base of a compacted history, whose frames are the next lines, and the remaining events up to
+/// it. Returns its tree.
 fn write_base(
     store: &mut dyn Store,
     head: String,
@@ -108,12 +110,12 @@ fn write_base(
     });
     store.write_base(&base, &mut frames.fuse())?;
     read?;
-    // Also a limit for the memory that the tree takes.
+    // This is also a limit for the memory that the tree takes.
     if written.len() != count {
         return Err(invalid(format!("a snapshot with {count} frames is followed by {}", written.len())));
     }
     write_kept_events(store, revision, count, lines)?;
-    // The frames come from elsewhere, so they are looked at before anybody relies on them.
+    // The frames come from elsewhere, so they are checked before any code relies on them.
     let mut comparison = Comparison::new(archive.clone(), base.head.clone(), revision)?;
     comparison.read_compacted();
     if let Some(problem) = comparison.into_result().problems.first() {
@@ -123,7 +125,7 @@ fn write_base(
     Tree::of_snapshot(&base.head, archive, false)
 }
 
-/// Writes the events up to the base of a compacted history that are left.
+/// Writes the remaining events up to the base of a compacted history.
 fn write_kept_events(
     store: &mut dyn Store,
     base: u64,
@@ -133,7 +135,7 @@ fn write_kept_events(
     let is_kept = |line: &Result<HistoryLine>| match line {
         Ok(HistoryLine::Event(event)) => event.revision <= base,
         Ok(_) => false,
-        // Its error is the one to tell.
+        // The loop then reports the error of the line.
         Err(_) => true,
     };
     let mut last = 0;

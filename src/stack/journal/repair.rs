@@ -1,4 +1,4 @@
-//! Repairs: the snapshot is made anew of the events, and the files of the mirror of the tree.
+//! Repairs: the snapshot is made again from the events, and the files of the mirror from the tree.
 
 use super::catch_up::catch_up;
 use super::outdated::list_changed;
@@ -12,11 +12,11 @@ use crate::stack::shared_tree::SharedTree;
 use crate::stack::span_clock::SpanClock;
 use crate::store::layout;
 
-/// The folder with the files of the mirror as a repair has found them.
+/// The folder with the files of the mirror as they were before a repair.
 const BEFORE_REPAIR: &str = "before-repair";
 
 impl Journal {
-    /// Makes the snapshot of the events anew, and the files of the mirror if they are not right.
+    /// Makes the snapshot again from the events, and also the files of the mirror if they are not right.
     pub(in crate::stack) fn remake(
         &mut self,
         tree: &SharedTree,
@@ -38,14 +38,14 @@ impl Journal {
         };
         let clock = || clock.now();
         let mut repaired = RepairedFiles::default();
-        // Of two repairs at once, the second one finds what the first one has written.
+        // If two repairs run at the same time, the second one finds what the first one has written.
         let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
             if store.has_news(deadline.remaining())? {
                 catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
             }
             mirror.follow_others(tree.read().revision());
             tree.lend(|tree| {
-                // The tree was not told of its events one by one.
+                // The events were not applied to the tree one by one.
                 list_changed(&mut **store, mirror, tree, deadline)?;
                 let found = found_files(folder, tree, |handle| mirror.is_due(handle));
                 if found.are_wrong {

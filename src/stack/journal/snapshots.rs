@@ -1,4 +1,4 @@
-//! Snapshots of the tree in the store. What they have, the tree need not hold.
+//! Snapshots of the tree in the store. The tree need not hold what they have.
 
 use super::Journal;
 use super::follow::follow;
@@ -9,8 +9,8 @@ use crate::stack::shared_tree::SharedTree;
 use crate::store::{EventQuery, Snapshot, Store};
 use crate::tree::Tree;
 
-/// Number of events from which a command, or an open that has read them all, makes a snapshot itself, so that the next one does not
-/// pay for it.
+/// Number of events from which a command makes a snapshot itself, or an open that has read them all, so that
+/// the next open does not have to read them.
 pub(super) const MANY_EVENTS: usize = 1_024;
 
 impl Journal {
@@ -32,7 +32,8 @@ pub(super) fn write_due_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Re
     if !tree.read().is_snapshot_due() {
         return Ok(None);
     }
-    // Other processes make snapshots too. A tree without one may have found one that cannot be read.
+    // Other processes make snapshots too. A tree without a snapshot may have found a snapshot that cannot be
+    // read.
     let newest = store.snapshot_revision()?;
     let known = tree.read().archived_revision();
     if known > 0 && newest > known {
@@ -64,7 +65,8 @@ pub(super) fn archived(tree: &SharedTree, made: Option<u64>) {
     }
 }
 
-/// Adds a snapshot of a tree that nobody else has yet to the transaction, if one is due, and drops what it then need not hold.
+/// Adds a snapshot of a tree that no other thread has yet to the transaction, if a snapshot is due. Then
+/// drops what the tree need not hold any more.
 pub(super) fn archive_if_due(store: &mut dyn Store, tree: &mut Tree, finished_frames: usize) -> Result<()> {
     if tree.is_snapshot_due() {
         let revision = write_snapshot(store, tree)?;
@@ -82,8 +84,9 @@ pub(super) fn commit_snapshot(store: &mut dyn Store, tree: &mut Tree) -> Result<
     Ok(())
 }
 
-/// Makes the snapshot anew, of the events and what they follow, and commits it. Reads the events in parts, and keeps at most this
-/// number of frames of finished trees in memory. Call it in a transaction.
+/// Makes the snapshot again, from the events and the frames that they follow, and commits it. Reads the
+/// events in parts, and keeps at most this number of frames of finished trees in memory. Call it in a
+/// transaction.
 pub(super) fn remake_snapshot(store: &mut dyn Store, finished_frames: usize, deadline: &Deadline) -> Result<Tree> {
     let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     store.restore_base()?;

@@ -1,4 +1,4 @@
-//! The contents of the documented files, made of a tree.
+//! The contents of the documented files, made from a tree.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +14,8 @@ use crate::tree::{Scan, Tree};
 pub(in crate::stack) struct TreeFiles<'a> {
     tree: &'a Tree,
     scan: RefCell<Scan<'a>>,
-    /// True: `state.json` has all frames. Else that of a large tree leaves out the finished trees.
+    /// True: `state.json` has all frames. False: the `state.json` of a large tree leaves out the finished
+    /// trees.
     is_whole: bool,
 }
 
@@ -23,7 +24,7 @@ impl<'a> TreeFiles<'a> {
         Self { tree, scan: RefCell::new(Scan::of(tree)), is_whole }
     }
 
-    /// Writes the state with all frames. They are made one by one.
+    /// Writes the state with all frames, frame by frame.
     fn write_whole_state(&self, writer: &mut dyn Write) -> io::Result<()> {
         let ids = RefCell::new(HashMap::new());
         let frames = self.tree.handles().zip(self.tree.records()).map(|(handle, frame)| {

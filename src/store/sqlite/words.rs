@@ -132,7 +132,7 @@ impl SqliteWords {
         let is_ours = number("PRAGMA application_id").refused(path)? == APPLICATION_ID
             && number("PRAGMA user_version").refused(path)? == VERSION;
         if !is_ours {
-            return Err(damaged(path, "it is no index of this version"));
+            return Err(damaged(path, "it is not an index of this version"));
         }
         let made = TABLES.map(|(table, sql)| (table, Some(sql)));
         refuse_other_tables(connection, path, made.into_iter().chain(SHADOWS.map(|table| (table, None))))

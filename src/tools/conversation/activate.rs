@@ -1,5 +1,5 @@
-//! The tool `activate`: begins a planned frame, goes on with one that is blocked or in progress, begins a failed one anew, or reopens a
-//! completed one.
+//! The tool `activate`: begins a planned frame, resumes a frame that is blocked or in progress, retries a
+//! failed one, or reopens a completed one.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::frame::{FrameStatus, Handle};
 use crate::text::one_line;
 use crate::tools::beginning;
 
-/// Begin a planned frame, or go on with an open one, and work in it. The answer shows all that you need for it.
+/// Begin a planned frame, or resume an open one, and work in it. The answer shows all that you need for it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
@@ -17,7 +17,7 @@ pub(super) struct Activate {
     frame: String,
     /// To the question of a blocked frame; of a completed one: what is wrong.
     answer: Option<String>,
-    /// Begin a failed or blocked one anew.
+    /// Retry a failed or blocked one.
     #[serde(default)]
     retry: bool,
     /// With retry: what to do differently.
@@ -28,7 +28,7 @@ pub(super) struct Activate {
     /// A subagent does the work: the answer is its prompt.
     #[serde(default)]
     hand_over: bool,
-    /// Go on where another conversation has worked.
+    /// Continue the work of another conversation.
     #[serde(default)]
     take_over: bool,
 }
@@ -75,27 +75,25 @@ impl ConversationTool for Activate {
 }
 
 impl Activate {
-    /// Refuses what cannot be done, before anything is.
+    /// Refuses what cannot be done, before anything is changed.
     fn check(&self, call: &Conversation<'_>, frame: Handle, from: FrameStatus) -> Result<(), Refusal> {
         let begins_anew = self.retry || from == FrameStatus::Failed;
         let takes_answer = matches!(from, FrameStatus::Blocked | FrameStatus::Completed) && !begins_anew;
         let why = match from {
-            _ if self.note.is_some() && !begins_anew => {
-                "a note is for retry, which begins a failed or blocked frame anew"
-            }
+            _ if self.note.is_some() && !begins_anew => "a note is for the retry of a failed or blocked frame",
             FrameStatus::Planned | FrameStatus::InProgress if self.retry => {
-                "only a failed or blocked frame is begun anew; pop it as failed first"
+                "only a failed or blocked frame is retried; pop it as failed first"
             }
-            FrameStatus::Completed if self.retry => "only a failed or blocked frame is begun anew",
-            _ if self.answer.is_some() && !takes_answer => "an answer is for a blocked or completed frame that goes on",
+            FrameStatus::Completed if self.retry => "only a failed or blocked frame is retried",
+            _ if self.answer.is_some() && !takes_answer => "an answer is for a blocked or completed frame that resumes",
             FrameStatus::Completed if self.answer.is_none() => {
-                "it goes on only if it is wrong: say in answer what is wrong; or push a new frame"
+                "reopen it only if it is wrong: say in answer what is wrong; or push a new frame"
             }
             FrameStatus::Invalidated => "it cannot be activated; push a new frame",
             FrameStatus::InProgress if self.hand_over => "it has begun already; push hands over a new frame",
             FrameStatus::Blocked if !begins_anew && self.answer.is_none() && !call.is_answered(frame) => {
                 let waits_for = call.stack.look(|tree| one_line(tree.node(frame).record().waits_for()));
-                &format!("it goes on with an answer to what it waits for: {waits_for}")
+                &format!("it resumes with an answer to what it waits for: {waits_for}")
             }
             _ => {
                 call.stack.look(|tree| {

@@ -1,4 +1,5 @@
-//! The conversation that calls a tool: where it works, what it is refused, and the texts that answers share.
+//! The conversation that calls a tool: where it works, which calls are refused, and the texts that answers
+//! share.
 
 use super::{Called, Refusal};
 use crate::context::{Guidance, Settings};
@@ -15,13 +16,14 @@ use crate::vocabulary::{Place, ToolNames, ToolRole};
 
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
-/// The words before the frame in the prompt for a subagent. Claude Code makes a number of the first 21 characters of a prompt, which stands before
-/// the system prompt: they are the same for all, so that subagents read one another's prompt caches.
+/// The words before the frame in the prompt for a subagent. Claude Code makes a number of the first 21
+/// characters of a prompt and puts it before the system prompt. These characters are the same for all
+/// subagents, so that subagents read one another's prompt caches.
 const HAND_OVER: &str = "Your task on the call stack is frame ";
 /// The value of `frame` that begins another task.
 const NEW: &str = "new";
 
-/// A conversation that works with a stack: the one that gives the stack's commands.
+/// A conversation that works with a stack: it gives the stack's commands.
 ///
 /// ```
 /// use callstack_core::tools::conversation::{self, Conversation};
@@ -37,48 +39,51 @@ const NEW: &str = "new";
 pub struct Conversation<'a> {
     pub(super) stack: &'a Stack,
     pub(super) settings: &'a Settings,
-    /// The name of the conversation. `None`: nobody knows which one it is.
+    /// The name of the conversation. `None`: it is not known which conversation it is.
     pub(super) caller: Option<&'a str>,
-    /// What the host tells of subagents.
+    /// What the host tells about subagents.
     pub(super) reports: SubagentReports<'a>,
     /// When to advise the agent to push or to pop. `None`: never.
     pub(super) autonomy: Option<&'a AutonomySettings>,
 }
 
-/// What a host tells of the subagents of a conversation.
+/// What a host tells about the subagents of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SubagentReports<'a> {
-    /// Nothing: a subagent ends its frame by itself.
+    /// Nothing: a subagent has to end its frame itself.
     #[default]
     None,
     /// Their ends, with their last answers ([`Conversation::agent_ended`]).
     Ends,
-    /// The same, but not who calls a tool: their calls come in the name of the conversation that has started them. One that names the frame of a
-    /// subagent is that subagent's.
+    /// The same, but not which agent calls a tool: calls of subagents come in the name of the conversation
+    /// that has started them. A call that names the frame of a subagent is a call of that subagent.
     EndsWithoutCallers,
-    /// All: also with which prompts they start ([`Conversation::agent_prompted`]), so that the prompt for one is a line.
+    /// Everything: also with which prompts they start ([`Conversation::agent_prompted`]), so that the prompt
+    /// for a subagent is one line.
     All {
-        /// The kind of subagent that the host has for frames that are handed over. It works on files and has none of these tools, so that its
-        /// prompt is short. `None`: it has none.
+        /// The kind of subagent that the host has for frames that are handed over. It works on files and has
+        /// none of these tools, so its prompt is short. `None`: the host has no such kind.
         worker: Option<&'a str>,
     },
 }
 
 impl<'a> Conversation<'a> {
-    /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
-    /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
+    /// The conversation that is the actor of a stack, see [`Stack::as_actor`]. Without a name, the
+    /// conversation has to say in each call in which frame it works. Contexts are made with these settings,
+    /// in which the tools should have the names of [`names`](super::names).
     pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
         Self { stack, settings, caller: stack.actor().and_then(named), reports: SubagentReports::None, autonomy: None }
     }
 
-    /// The same of a host that tells of subagents.
+    /// The same conversation, of a host that tells about subagents.
     #[must_use]
     pub fn reporting(self, reports: SubagentReports<'a>) -> Self {
         Self { reports, ..self }
     }
 
-    /// The same, advised in the answers of tools to push or to pop when the records of its frame speak for it: once each, while it works there.
+    /// The same conversation, which is advised in the answers of tools to push or to pop, when the records of
+    /// its frame are a reason to do so. Each advice is given once while the conversation works in the frame.
     #[must_use]
     pub fn advised(self, autonomy: &'a AutonomySettings) -> Self {
         Self { autonomy: Some(autonomy), ..self }
@@ -99,18 +104,20 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// The open frame in which the conversation works. `None` also if it has lost its own.
+    /// The open frame in which the conversation works. `None` also if it has lost its own frame.
     pub fn place(&self) -> Option<Handle> {
         self.stack.look(|tree| place(tree, self.stack.actor()?))
     }
 
-    /// Refuses a call without a frame if the conversation has lost its own: it must know that before it works on.
+    /// Refuses a call without a frame if the conversation has lost its own frame: it must know that before it
+    /// continues to work.
     fn check_lost(&self) -> Result<(), Refusal> {
         let lost = self.caller.and_then(|caller| self.stack.look(|tree| tree.lost_place(caller)));
         lost.map_or(Ok(()), |frame| Err(self.lost(frame)))
     }
 
-    /// Refuses to work in a frame that somebody else has blocked while the conversation worked in it, also if the call names it.
+    /// Refuses to work in a frame that another actor has blocked while the conversation worked in it, also if
+    /// the call names it.
     fn check_blocked(&self, frame: Handle) -> Result<(), Refusal> {
         let is_own = |holder: &Holder| holder.name.is_empty() || self.caller.is_none_or(|caller| caller == holder.name);
         let is_stopped = self.stack.look(|tree| {
@@ -123,7 +130,7 @@ impl<'a> Conversation<'a> {
         if is_stopped { Err(self.lost(frame)) } else { Ok(()) }
     }
 
-    /// Says why the conversation cannot go on in its frame, and what it can do.
+    /// Says why the conversation cannot continue in its frame, and what it can do.
     fn lost(&self, frame: Handle) -> Refusal {
         let name = self.name(frame);
         let (status, above, is_task, waits_for) = self.stack.look(|tree| {
@@ -135,34 +142,36 @@ impl<'a> Conversation<'a> {
             (record.status, above, is_handed_over(tree, frame), one_line(record.waits_for()))
         });
         let elsewhere = match above {
-            Some(above) => format!("activate {{\"frame\": \"{above}\"}} goes on in the frame above it"),
+            Some(above) => format!("activate {{\"frame\": \"{above}\"}} resumes the frame above it"),
             None => format!("push with \"frame\": \"{NEW}\" begins another task"),
         };
         match status {
             FrameStatus::Blocked if self.is_answered(frame) => format!(
-                "somebody else has blocked {name}, in which you were, and it has an answer: activate {{\"frame\": \"{frame}\"}} goes on with \
+                "another actor has blocked {name}, in which you were, and it has an answer: activate {{\"frame\": \"{frame}\"}} resumes \
                  it"
             ),
             FrameStatus::Blocked => format!(
-                "somebody else has blocked {name}, in which you were: {waits_for}\nDo not go on with it: tell the user and end your turn. When it \
-                 is answered, activate {{\"frame\": \"{frame}\"}} goes on; {elsewhere}"
+                "another actor has blocked {name}, in which you were: {waits_for}\nDo not continue: tell the user and end your turn. When it \
+                 is answered, activate {{\"frame\": \"{frame}\"}} resumes it; {elsewhere}"
             ),
             FrameStatus::InProgress => {
-                format!("you were in {name}, and somebody else has taken it over: leave it to them; {elsewhere}")
+                format!("you were in {name}, and another actor has taken it over: leave it to them; {elsewhere}")
             }
             _ if is_task => format!(
                 "your task {name} is {status}: end your turn with its results; or say as frame where else you work, or \"{NEW}\" for \
                  another task"
             ),
-            _ => format!("you were in {name}, which somebody else has set to {status}: {elsewhere}"),
+            _ => format!("you were in {name}, which another actor has set to {status}: {elsewhere}"),
         }
         .into()
     }
 
-    /// The frame from which a call works: the named one, else that of the conversation. `None`: a new task begins.
+    /// The frame from which a call works: the named frame, else the frame of the conversation. `None`: a new
+    /// task begins.
     ///
     /// # Errors
-    /// If nobody knows which of the open frames the caller means; if the frame of the conversation is closed.
+    /// If it is not known which of the open frames the caller means; if the frame of the conversation is
+    /// closed.
     pub(super) fn begins_from(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
         match named {
             Some(NEW) => return Ok(None),
@@ -183,7 +192,8 @@ impl<'a> Conversation<'a> {
     /// The frame in which a call works.
     ///
     /// # Errors
-    /// If none is named and the conversation is in none, or has lost it; if somebody else has stopped its work there.
+    /// If no frame is named and the conversation is in none, or has lost its frame; if another actor has
+    /// stopped its work there.
     pub(super) fn own(&self, named: Option<&str>) -> Result<Handle, Refusal> {
         if let Some(name) = named {
             let frame = self.resolve(name)?;
@@ -200,15 +210,15 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// The frame that a call shows: the named one, else that of the conversation.
+    /// The frame that a call shows: the named frame, else the frame of the conversation.
     ///
     /// # Errors
-    /// If none is named and the conversation is in none, or has lost it.
+    /// If no frame is named and the conversation is in none, or has lost its frame.
     pub fn shown(&self, named: Option<&str>) -> Result<Handle, Refusal> {
         named.map_or_else(|| self.own(None), |name| self.resolve(name))
     }
 
-    /// The frames below a root, or all, that were handed over and are not finished.
+    /// The frames below a root, or of all trees, that were handed over and are not finished.
     pub(super) fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
         self.stack.look(|tree| {
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
@@ -216,7 +226,8 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// The open frames with a beginning, for texts that ask for one; empty if there are none.
+    /// The open frames after a few words that introduce them, for texts that ask for a frame; empty if there
+    /// are none.
     pub(super) fn open_frames(&self) -> String {
         self.stack.look(|tree| {
             let open = newest_open(tree);
@@ -230,18 +241,19 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// The same stack, for the conversation as it says in this call.
+    /// The same stack, for the conversation with what it says in this call.
     pub(super) fn as_actor(&self, change: impl FnOnce(Actor) -> Actor) -> Stack {
         let actor = self.stack.actor().cloned().unwrap_or_else(|| Actor::new(HolderKind::Conversation, ""));
         self.stack.as_actor(change(actor))
     }
 
-    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
+    /// Refuses to enter a frame in which another conversation or the command of a worker works.
     pub(super) fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_takes(frame, false)
     }
 
-    /// As [`Conversation::check_free`], for a conversation that takes over what others work in by themselves, if `takes_over`.
+    /// As [`Conversation::check_free`]. With `takes_over` the conversation takes over frames in which another
+    /// conversation or a person works.
     pub(super) fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
         let actor = self.stack.actor().cloned().map(|actor| actor.taking_over(takes_over));
         let now = self.stack.now();
@@ -252,17 +264,17 @@ impl<'a> Conversation<'a> {
         let name = self.name(frame);
         Err(match kind {
             Some(HolderKind::Conversation) => {
-                format!("another conversation works in {name}: {wait}; if it has ended, go on there with takeOver")
+                format!("another conversation works in {name}: {wait}; if it has ended, resume {frame} with takeOver")
             }
             Some(HolderKind::Person) => {
-                format!("{} works in {name}: {wait}, or go on there with takeOver", one_line(&by))
+                format!("{} works in {name}: {wait}, or resume {frame} with takeOver", one_line(&by))
             }
             _ => format!("{} runs {name}: {wait}, or work on another frame", one_line(&by)),
         }
         .into())
     }
 
-    /// The refusal of a command about a frame. If somebody else was faster, it says so.
+    /// The refusal of a command about a frame. If another actor was faster, it says so.
     pub(super) fn refused(&self, frame: Handle, error: Error) -> Refusal {
         match error {
             Error::Held { .. } | Error::Transition { .. } => {
@@ -272,22 +284,23 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// True if the work in a frame that has ended was all of the task of the conversation: it was handed over to it.
+    /// True if the work in a frame that has ended was the whole task of the conversation: the frame was
+    /// handed over to it.
     pub(super) fn is_over(&self, frame: Handle) -> bool {
         let is_task = |holder: &Holder| holder.is_delegated() && self.caller.is_none_or(|caller| caller == holder.name);
         self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_task))
     }
 
-    /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
-    /// it passes in its next calls.
+    /// The frame with which an answer ends: the frame of the conversation. For a caller without a name it is
+    /// the frame above its work, and the caller passes that handle in its next calls.
     pub(super) fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
         self.place().or(above.filter(|_| self.caller.is_none()))
     }
 
-    /// The context of a frame, with the advice on the work with the stack or without it.
+    /// The context of a frame, with or without the advice on the work with the stack.
     ///
     /// # Errors
-    /// A refusal, for those of [`Stack::context`].
+    /// A refusal, for the errors of [`Stack::context`].
     pub fn context(&self, frame: Handle, guidance: Guidance) -> Result<String, Refusal> {
         let settings = self.settings.clone().guidance(guidance);
         Ok(self.stack.context(frame, &settings)?.xml.clone())
@@ -303,7 +316,7 @@ impl<'a> Conversation<'a> {
         self.stack.look(|tree| tree.unfinished_below(frame).take(LISTED).collect())
     }
 
-    /// The answer for a frame that has begun, or goes on, in which the conversation works now.
+    /// The answer for a frame that has begun or resumed, in which the conversation works now.
     pub(super) fn begun_frame(&self, frame: Handle, is_new: bool) -> String {
         let told = self.stack.look(|tree| beginning::told(tree, frame, is_new, &self.settings.tools));
         let settings = self.settings.clone().guidance(Guidance::None);
@@ -346,7 +359,7 @@ impl<'a> Conversation<'a> {
         if !has_tools {
             settings.tools = ToolNames::none();
         } else if ends_by_answer {
-            // Its answer ends its work, and no call.
+            // Its answer ends its work, not a call.
             settings.tools = settings.tools.without(ToolRole::Pop);
         }
         let context = beginning::context(self.stack, frame, &settings);
@@ -432,19 +445,21 @@ impl Acting for &Conversation<'_> {
     }
 }
 
-/// The open frame in which a conversation works. `None` also if it has lost its own.
+/// The open frame in which a conversation works. `None` also if it has lost its own frame.
 pub fn place(tree: &Tree, actor: &Actor) -> Option<Handle> {
     let caller = named(actor);
     if caller.is_some_and(|caller| tree.lost_place(caller).is_some()) {
         return None;
     }
-    // A host with its own stack gives a session a frame, and its conversation can be in one below.
+    // A host with its own stack gives a session a frame, and the session's conversation can be in a frame
+    // below it.
     let of_host = |caller: &str| {
         let id = caller.split_once('/').map_or(caller, |(_, id)| id);
         tree.by_id(id).map(|own| tree.in_conversation(id).pop().unwrap_or(own))
     };
     let own = caller.and_then(|caller| tree.place_of(caller).or_else(|| of_host(caller)));
-    // The command of a worker works on the frame of that, or in one below it; what its conversation has elsewhere is not meant.
+    // The command of a worker works on the worker's frame, or in a frame below it. Frames that its
+    // conversation has elsewhere are not meant.
     let is_within = |worker: Handle, own: Handle| own == worker || tree.ancestors(own).any(|above| above == worker);
     let place = match actor.frame().filter(|frame| frame.index() < tree.len()) {
         Some(worker) => own.filter(|own| is_within(worker, *own)).or(Some(worker)),
@@ -458,7 +473,8 @@ fn named(actor: &Actor) -> Option<&str> {
     (actor.kind == HolderKind::Conversation && !actor.name.is_empty()).then_some(&*actor.name)
 }
 
-/// The frame that was handed over with a prompt, if a tool has written that. Other frames in it are only mentioned.
+/// The frame that was handed over with a prompt, if a tool has written the prompt. Other frames in it are
+/// only mentioned.
 pub(super) fn frame_in_prompt(prompt: &str) -> Option<Handle> {
     let (_, rest) = prompt.split_once(HAND_OVER)?;
     let mut words = rest.split(|character: char| !character.is_ascii_alphanumeric());
@@ -470,7 +486,7 @@ pub(super) fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
     tree.node(frame).record().holder.as_deref().is_some_and(Holder::is_delegated)
 }
 
-/// The lines of a text, each with an indent, so that none can pose as one of ours.
+/// The lines of a text, each with an indent, so that none of them looks like a line of an answer.
 pub(super) fn indented(text: &str) -> String {
     text.lines().map(|line| format!("\n  {}", one_line(line))).collect()
 }

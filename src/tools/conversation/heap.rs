@@ -9,8 +9,8 @@ use crate::memory::stored;
 use crate::tools::memory::{chunk_lines, not_whole};
 use crate::tree::HeapUsage;
 
-/// Keep a text word for word for your frame and all below it, read one, or free one that nobody needs any more. Each costs
-/// tokens in every context.
+/// Keep a text word for word for your frame and all below it, read one, or free one that is no longer needed.
+/// Each costs tokens in every context.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Heap {

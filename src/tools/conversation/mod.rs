@@ -1,5 +1,6 @@
-//! The tools of a conversation that works with a stack by itself, without a host that reports its sessions: `callstack mcp` has them. Each
-//! call can name the frame in which the caller works, since nobody may know the caller. See [`Conversation`].
+//! The tools of a conversation that works directly with a stack, without a host that reports its sessions:
+//! `callstack mcp` has them. Each call can name the frame in which the caller works, because the caller may
+//! be unknown. See [`Conversation`].
 
 mod activate;
 mod caller;
@@ -32,7 +33,7 @@ use crate::frame::Handle;
 use crate::text::one_line;
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Called {
@@ -40,20 +41,21 @@ pub struct Called {
     pub answer: Answer,
     /// The kind of the reason for which the call was refused: the code of an error, or `refused`. A refused call has changed nothing.
     pub refusal: Option<&'static str>,
-    /// The question that somebody has to answer: the host can put it to the person.
+    /// The question that a person or an agent has to answer: the host can put it to the person.
     pub question: Option<Question>,
     /// The end of a frame for which the call waits: the host can wait for it, and then call again.
     pub wait: Option<Wait>,
 }
 
 impl Called {
-    /// The same, about a frame that has ended. The title says it to people.
+    /// The same outcome, about a frame that has ended. The title says it to people.
     fn about(mut self, title: String, ended: Handle) -> Self {
         (self.answer.title, self.answer.ended) = (title, vec![ended]);
         self
     }
 
-    /// The same while the host puts the question to the person. The frames stay at the beginning and in the last line.
+    /// The same outcome while the host puts the question to the person. The frames stay at the beginning and
+    /// in the last line.
     #[must_use]
     pub fn still_asked(mut self) -> Self {
         if let Some(text) = &mut self.answer.text {
@@ -97,7 +99,7 @@ impl<T: Into<String>> From<T> for Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        // An error can quote texts of frames, which must not pose as lines of ours.
+        // An error can quote texts of frames. They must not look like lines of an answer.
         Self { text: one_line(&error.to_string()), code: error.code() }
     }
 }
@@ -173,7 +175,7 @@ impl Entry {
         Self { name: T::NAME, is_standard: T::IS_STANDARD, tool, run }
     }
 
-    /// True if it is one of these, or if none are given a standard one.
+    /// True if the tool is one of these, or if no names are given and it is a standard tool.
     fn is_chosen(&self, names: &[String]) -> bool {
         if names.is_empty() { self.is_standard } else { names.iter().any(|name| name == self.name) }
     }
@@ -196,7 +198,7 @@ pub fn list() -> Vec<Tool> {
     TABLE.iter().map(|entry| (entry.tool)()).collect()
 }
 
-/// Returns the tools with these names, and if no names are given those that an agent needs to work.
+/// Returns the tools with these names. If no names are given, returns the tools that an agent needs to work.
 pub fn chosen(names: &[String]) -> Vec<Tool> {
     TABLE.iter().filter(|entry| entry.is_chosen(names)).map(|entry| (entry.tool)()).collect()
 }
@@ -319,7 +321,7 @@ mod tests {
             (Some(question.clone()), "f1 (Shop) waits for an answer:\n  Who pays?".to_owned())
         );
         let resumed = Conversation::new(&stack, &settings).answered(&question, Some("We do"));
-        assert!(resumed.answer.text.unwrap().starts_with("f1 (Shop) is in progress again: go on in it."));
+        assert!(resumed.answer.text.unwrap().starts_with("f1 (Shop) is in progress again: continue it."));
         let refused = call("record", "{}");
         assert_eq!((refused.refusal, refused.answer.is_error), (Some("refused"), true));
     }
@@ -333,6 +335,6 @@ mod tests {
         let refused = call(r#"{"title": "Cart", "successCriteria": "It works"}"#);
         assert!(refused.is_error && refused.title.contains("Open frames: f1 (Shop)."), "{refused:?}");
         let pushed = call(r#"{"title": "Cart", "successCriteria": "It works", "frame": "f1"}"#).text.unwrap();
-        assert!(pushed.ends_with("\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it."), "{pushed}");
+        assert!(pushed.ends_with("\nThis was for f2 (Cart): pass \"frame\": \"f2\" to work in it."), "{pushed}");
     }
 }

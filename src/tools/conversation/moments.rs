@@ -1,5 +1,5 @@
-//! What a conversation is told at the moments of its life, by a host that has hooks for them: when it begins, when the person writes, before
-//! a compaction, and at the end of a turn.
+//! What a conversation is told at certain moments, by a host that has hooks for them: when it begins, when
+//! the person writes, before a compaction, and at the end of a turn.
 
 use super::Conversation;
 use crate::error::Result;
@@ -9,13 +9,15 @@ use crate::session::compaction::{Message, Summary, judge};
 use crate::text::{beginning, fnv_of, one_line};
 use crate::tree::{Command, Records};
 
-/// The number of frames that wait for answers which a conversation is told of, and the length of a question, in characters.
+/// Maximum number of frames that wait for answers which a conversation is told about, and maximum length of a
+/// question, in characters.
 const LISTED: usize = 6;
 const LONGEST_QUESTION: usize = 200;
 
 impl Conversation<'_> {
-    /// The text for a conversation that begins, goes on, or was compacted: the context of its frame, or where the work of others stands, with the
-    /// context of the frame with which it can go on. `None`: there is nothing to tell.
+    /// The text for a conversation that begins, is resumed, or was compacted. It is the context of its frame,
+    /// or else the state of the work of others, with the context of the frame that the conversation can
+    /// resume. `None`: there is nothing to tell.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall); the storage errors.
@@ -35,8 +37,8 @@ impl Conversation<'_> {
         Ok(Some(format!("{standing}\nThe context of {}:\n{}", self.name(frame), context.xml)))
     }
 
-    /// A short text for a conversation that is in no frame: what is open or planned in the stack, and how it goes on with that. `None`: nothing
-    /// is.
+    /// A short text for a conversation that is in no frame: what is open or planned in the stack, and how the
+    /// conversation can continue it. `None`: nothing is open or planned.
     pub fn standing(&self) -> Option<String> {
         let open = self.open_frames();
         let (mut next, ready) = (Vec::new(), self.ready_frame());
@@ -45,13 +47,12 @@ impl Conversation<'_> {
         }
         if let Some(frame) = self.left_behind() {
             next.push(format!(
-                "Nobody works on {}: activate {{\"frame\": \"{frame}\"}} goes on with it, if that is what the user wants.",
+                "No one works on {}: activate {{\"frame\": \"{frame}\"}} resumes it, if that is what the user wants.",
                 self.name(frame)
             ));
         } else if self.is_anything_held() {
             next.push(
-                "Other conversations work in them: if theirs has ended, activate with takeOver goes on there."
-                    .to_owned(),
+                "Other conversations work in them: if one has ended, activate its frame with takeOver.".to_owned(),
             );
         } else if let Some(frame) = ready {
             next.push(format!(
@@ -60,13 +61,13 @@ impl Conversation<'_> {
             ));
         }
         let (answered, asking): (Vec<Handle>, Vec<Handle>) = self.stack.look(|tree| {
-            // What waits to begin asks nobody who works.
+            // A frame that waits to begin has no agent that asks.
             let has_begun = |frame: &Handle| !tree.node(*frame).record().waits_to_begin();
             let blocked = tree.with_status(FrameStatus::Blocked).filter(has_begun);
             blocked.partition(|frame| tree.node(*frame).record().pending_answer().is_some())
         });
         if !answered.is_empty() {
-            next.push(format!("Answered in the meantime, so that activate goes on with them: {}.", listed(&answered)));
+            next.push(format!("Answered in the meantime, so that activate resumes them: {}.", listed(&answered)));
         }
         if let Some(first) = asking.first() {
             let waits_for =
@@ -86,7 +87,7 @@ impl Conversation<'_> {
         self.stack.look(|tree| tree.ready().next())
     }
 
-    /// True if somebody works on a frame in progress.
+    /// True if an actor works on a frame in progress.
     fn is_anything_held(&self) -> bool {
         let now = self.stack.now();
         self.stack.look(|tree| {
@@ -95,8 +96,8 @@ impl Conversation<'_> {
         })
     }
 
-    /// The conversation ends, or its program does: others can go on with its frames at once, and so can the conversation itself if it comes
-    /// back before.
+    /// The conversation ends, or its program does. Other actors can resume its frames at once, and so can the
+    /// conversation itself if it comes back before they do.
     ///
     /// # Errors
     /// The storage errors.
@@ -110,7 +111,7 @@ impl Conversation<'_> {
         held.into_iter().try_for_each(|hold| self.stack.execute(interrupt(hold)).map(drop))
     }
 
-    /// The newest frame in progress on which nobody works, with nothing in progress below it.
+    /// The newest frame in progress on which no actor works, and below which no frame is in progress.
     fn left_behind(&self) -> Option<Handle> {
         let now = self.stack.now();
         self.stack.look(|tree| {
@@ -128,9 +129,10 @@ impl Conversation<'_> {
         })
     }
 
-    /// The text beside what the person has written: what changes in the context of the frame, if it has changed since the conversation was told of
-    /// it. `None`: it has not, or the conversation is in no frame. `keeps_texts`: the host tells of a compaction
-    /// ([`Conversation::compacting`], [`Conversation::begun`]); of others nobody knows whether the conversation still has the text.
+    /// The text in addition to what the person has written: what changes in the context of the frame, if it
+    /// has changed since the conversation was last told it. `None`: it has not changed, or the conversation
+    /// is in no frame. `keeps_texts`: the host tells about a compaction ([`Conversation::compacting`],
+    /// [`Conversation::begun`]). For other hosts it is not known whether the conversation still has the text.
     ///
     /// # Errors
     /// As [`Conversation::begun`].
@@ -141,11 +143,11 @@ impl Conversation<'_> {
         Ok((is_new || !keeps_texts).then(|| context.volatile.clone()))
     }
 
-    /// Notes what the conversation was told of its frame. False: it was told the same last.
+    /// Notes what the conversation was told about its frame. False: it was told the same last time.
     fn note_told(&self, own: Handle, text: &str) -> bool {
         let told = Told::Context(if text.is_empty() { String::new() } else { format!("{:016x}", fnv_of(text)) });
         let noted = self.stack.execute(Command::Tell { frame: own.into(), told });
-        // What could not be noted is rather told twice.
+        // If it could not be noted, the text is told twice rather than not at all.
         let is_held = self.stack.look(|tree| tree.node(own).record().held_by().is_some());
         !is_held || noted.map_or(true, |events| !events.is_empty())
     }
@@ -164,7 +166,7 @@ impl Conversation<'_> {
     /// What the summary of a compaction must keep. `None`: the conversation is in no frame.
     pub fn compacting(&self) -> Option<String> {
         let own = self.place()?;
-        // The summary takes the place of what it was told.
+        // The summary replaces what the conversation was told.
         self.note_told(own, "");
         Some(format!(
             "You are in frame {} of the call stack. The stack keeps the plan, the criteria, and the results and decisions that are \
@@ -186,8 +188,8 @@ impl Conversation<'_> {
         self.stack.summarize(own, results)
     }
 
-    /// What an agent is told that ends its turn with an open frame. `None`: nothing, or it was told before. It is said once to each holder of a
-    /// frame, in whatever session.
+    /// What an agent that ends its turn with an open frame is told. `None`: nothing, or the agent was told
+    /// before. It is said once to each holder of a frame, in every session.
     pub fn stopping(&self) -> Option<String> {
         let own = self.place()?;
         let is_due = self.status(own) == FrameStatus::InProgress
@@ -197,8 +199,8 @@ impl Conversation<'_> {
                 .is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             format!(
-                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \
-                 blocked with the question. If you go on later, record what exists as resultsSoFar. This is said once.",
+                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for a person, pop it as \
+                 blocked with the question. To resume it later, record what exists as resultsSoFar. This is said once.",
                 self.name(own)
             )
         })

@@ -26,7 +26,7 @@ pub(super) struct Plan {
     frame: Option<String>,
 }
 
-/// Leaves the short criteria out of the schema: contexts can do without.
+/// Leaves the short criteria out of the schema: contexts do not need them.
 fn with_criteria_alone(frames: &mut Schema) {
     let frame = frames.get_mut("items").and_then(Value::as_object_mut);
     let Some(frame) = frame else { return };

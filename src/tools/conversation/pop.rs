@@ -14,7 +14,7 @@ use crate::tools::popping::{self, Ended, Next};
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// completed: the criteria are met; failed: they cannot be; blocked: it waits for somebody.
+    /// completed: the criteria are met; failed: they cannot be; blocked: it waits for a person.
     status: Ended,
     /// What exists now, where, and how it is used; or what was tried, and why it failed.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub(super) struct Pop {
     /// If that is long: the same in a few short sentences.
     #[serde(default)]
     results_compacted: String,
-    /// blocked: what it needs, and from whom.
+    /// blocked: what it needs, who has it.
     question: Option<String>,
     /// Begin this planned frame in the same call; "true": the first that can begin.
     #[serde(default)]
@@ -48,7 +48,7 @@ impl ConversationTool for Pop {
             call.stack.refresh()?;
         }
         if self.status == Ended::Blocked && self.question.is_none() {
-            return Err("question is missing: say what the work needs, and from whom".into());
+            return Err("question is missing: say what it needs, and who can give it".into());
         }
         let asked = acting::Pop {
             frame: self.frame,
@@ -70,11 +70,11 @@ impl ConversationTool for Pop {
         let own = if is_over { None } else { call.place_after(popped.parent) };
         text.push_str(&match popped.parent {
             _ if status == FrameStatus::Blocked => {
-                format!(" Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it.")
+                format!(" Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} resumes it.")
             }
             _ if is_over => " End your turn with these results.".to_owned(),
             None => " The task is over.".to_owned(),
-            // What is left there is for those who work there.
+            // What is left there is the work of other actors.
             Some(parent) if call.check_free(parent).is_err() => String::new(),
             Some(parent) => match call.stack.look(|tree| calls::next(tree, frame, &call.settings.tools)) {
                 Some(next) => format!(" {next}"),

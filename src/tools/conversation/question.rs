@@ -1,5 +1,5 @@
-//! The question of a blocked frame, which a host can put to the person. The frame is blocked before anybody is asked, so nothing is lost
-//! if nobody answers: the question stays with the frame.
+//! The question of a blocked frame, which a host can put to the person. The frame is blocked before the
+//! person is asked, so nothing is lost if no person answers: the question stays with the frame.
 
 use std::fmt;
 
@@ -10,11 +10,13 @@ use crate::frame::{FrameStatus, Handle, Holder};
 use crate::session::calls;
 use crate::stack::Stack;
 
-/// A question that a frame was blocked with. As text, such as `f3/1`, it goes through a host that repeats a call with the answer.
+/// A question with which a frame was blocked. As text, such as `f3/1`, it passes through a host that repeats
+/// a call with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     frame: Handle,
-    /// Which of the frame's questions it is: it may have been answered, and another one asked, in the meantime.
+    /// The number of the question among the frame's questions: it may have been answered, and another one
+    /// asked, in the meantime.
     number: usize,
 }
 
@@ -25,7 +27,7 @@ impl fmt::Display for Question {
 }
 
 impl Question {
-    /// Reads such a text. `None`: it is no question.
+    /// Reads such a text. `None`: it is not a question.
     pub fn read(text: &str) -> Option<Self> {
         let (frame, number) = text.split_once('/')?;
         Some(Self { frame: frame.parse().ok()?, number: number.parse().ok()? })
@@ -53,7 +55,7 @@ impl Question {
         })
     }
 
-    /// Notes an answer that comes after the call has ended, unless somebody else has given one.
+    /// Notes an answer that comes after the call has ended, unless the question was answered already.
     ///
     /// # Errors
     /// As [`Stack::answer`].
@@ -64,20 +66,21 @@ impl Question {
 }
 
 impl Conversation<'_> {
-    /// Goes on in the frame of a question with the person's answer, or without one if they gave none.
+    /// Resumes the frame of a question with the person's answer. `None`: the person gave no answer, and the
+    /// frame is not resumed.
     pub fn answered(&self, question: &Question, answer: Option<&str>) -> Called {
         self.resume(question, answer).unwrap_or_else(Refusal::into)
     }
 
     fn resume(&self, question: &Question, answer: Option<&str>) -> std::result::Result<Called, Refusal> {
-        // The host may name anything.
+        // The host may name any frame.
         let frame = self.resolve(&question.frame.to_string())?;
         let name = self.name(frame);
         let status = self.stack.look(|tree| tree.node(frame).status());
         let Some(answer) = answer else {
             let text = format!(
                 "{name} is {status}. No answer has come from the person, who may not have seen the question; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
-                 goes on once there is one."
+                 resumes it with an answer."
             );
             return Ok(self.answer_from(self.place(), text));
         };
@@ -91,13 +94,13 @@ impl Conversation<'_> {
             self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_caller))
         };
         if !self.caller.is_none_or(is_last) {
-            // Another conversation asked: the frame waits for it, with the answer.
+            // Another conversation asked: with the answer, the frame waits for that conversation.
             self.stack.answer(frame, answer)?;
-            let text = format!("{name} has its answer from the person; whoever works there can activate it now.");
+            let text = format!("{name} has its answer from the person; its conversation can activate it now.");
             return Ok(self.answer_from(self.place(), text));
         }
         self.stack.answer_and_resume(frame, answer)?;
-        let text = format!("{name} is in progress again: go on in it. The person has answered:{}", indented(answer));
+        let text = format!("{name} is in progress again: continue it. The person has answered:{}", indented(answer));
         Ok(self.answer_from(Some(frame), text))
     }
 }

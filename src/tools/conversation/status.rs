@@ -17,20 +17,20 @@ use crate::tree::{OutlineOptions, Tree};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
 const LONGEST_WAIT: u64 = 25;
-/// The longest answer, in bytes, without what comes behind the frames.
+/// The longest answer, in bytes, without what comes after the frames.
 const LONGEST: usize = 24_000;
 /// The longest line that is left out as a whole, in bytes.
 const LONGEST_LINE: usize = 2_000;
 /// The number of unfinished trees that are shown to a conversation without a frame.
 const SHOWN_TREES: usize = 20;
 
-/// A call waits for the end of a frame on which somebody works, or soon will.
+/// A call waits for the end of a frame on which an actor works, or will work soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
     /// The frame.
     pub frame: Handle,
-    /// How long it waits at most.
+    /// The maximum time for which it waits.
     pub seconds: u64,
 }
 
@@ -72,7 +72,7 @@ enum LogWords {
 }
 
 impl LogWords {
-    /// Models write texts for what is true or false, too.
+    /// Models also write texts for true and false.
     fn asks(&self) -> bool {
         match self {
             Self::Newest(is_asked) => *is_asked,
@@ -131,10 +131,10 @@ impl ConversationTool for Status {
     }
 }
 
-/// The frames of the task, or of all tasks in which something is unfinished, or all.
+/// The frames of the task, or of all tasks with unfinished frames, or of all tasks.
 fn all(call: &Conversation<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
     let root = own.filter(|_| !all).map(|own| call.stack.look(|tree| tree.root(own)));
-    // The active frame of a conversation without a frame is that of another one.
+    // The active frame of a conversation without a frame belongs to another conversation.
     let options = OutlineOptions::default().own(own.map(Into::into)).active(own.is_some());
     let mut text = match (root, all) {
         (Some(root), _) => call.stack.outline(&options.root(Some(root.into())))?,
@@ -153,7 +153,7 @@ fn all(call: &Conversation<'_>, own: Option<Handle>, all: bool) -> Result<String
     Ok(text)
 }
 
-/// The trees in which something is unfinished, and the number of the others.
+/// The trees with unfinished frames, and the number of the other trees.
 fn unfinished(call: &Conversation<'_>, options: &OutlineOptions) -> Result<String, Refusal> {
     let (roots, finished) = call.stack.read(|tree| {
         let statuses = [FrameStatus::InProgress, FrameStatus::Blocked, FrameStatus::Planned];
@@ -194,7 +194,7 @@ fn shortened(text: String, hint: &str) -> String {
     format!("{}\n… {left_out} more {unit}; {hint}\n", &text[..end])
 }
 
-/// The frames that have the words, each with the text in which they stand.
+/// The frames that have the words, each with the text in which the words are.
 fn found(call: &Conversation<'_>, words: String) -> Result<String, Refusal> {
     let found = call.stack.search(&SearchQuery::new(words))?;
     let lines = found.frames.iter().map(|found| {

@@ -1,5 +1,6 @@
-//! The frames of subagents: a host that starts one for a call of a conversation says so here. A subagent works in a frame of its own, below
-//! that of its session, or in the frame that its prompt hands over.
+//! The frames of subagents: a host that starts a subagent for a call of a conversation says so here. A
+//! subagent works in a frame of its own, below the frame of its session, or in the frame that its prompt
+//! hands over.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +15,15 @@ use crate::text::from_json;
 use crate::tree::Tree;
 
 impl Conversation<'_> {
-    /// The prompt of a subagent that is about to start, with all that it needs if it hands over a frame. `None`: it hands none over.
-    /// `has_tools`: the subagent can call these tools.
+    /// The prompt of a subagent that is about to start, with everything that it needs if the prompt hands
+    /// over a frame. `None`: the prompt hands no frame over. `has_tools`: the subagent can call these tools.
     pub fn agent_prompted(&self, prompt: &str, has_tools: bool) -> Option<String> {
         let frame = self.stack.look(|tree| {
-            // A worker can look nothing up, so its prompt need not have the very words.
+            // A worker subagent cannot look anything up, so its prompt need not have the exact words.
             let loosely = || if has_tools { None } else { self.meant_by(tree, prompt) };
             frame_handed_over(tree, prompt).or_else(loosely)
         })?;
-        // What the agent has written beside the line that names the frame stays.
+        // What the agent has written around the line that names the frame stays.
         let line = self.task_line(frame);
         Some(match prompt.split_once(&line) {
             Some((before, behind)) => format!("{before}{}{behind}", self.prompt(frame, has_tools)),
@@ -30,9 +31,10 @@ impl Conversation<'_> {
         })
     }
 
-    /// Makes a frame for the subagent that is this conversation, unless it is known already in which one it works, or its session has
-    /// handed one over that nobody has entered. It has the title until [`Conversation::agent_named`] says what it is about. Returns the frame
-    /// that was made.
+    /// Makes a frame for the subagent that is this conversation. It makes none if the frame in which the
+    /// subagent works is known already, or if the subagent's session has handed over a frame that no subagent
+    /// has entered. The frame has the title until [`Conversation::agent_named`] says what the subagent is
+    /// for. Returns the frame that was made.
     ///
     /// # Errors
     /// The storage errors.
@@ -46,7 +48,8 @@ impl Conversation<'_> {
         if is_known { Ok(None) } else { self.frame_of(agent, title) }
     }
 
-    /// What a subagent is told that begins in a frame of its own: what the frames above it are for, and what stands beside it.
+    /// What a subagent that begins in a frame of its own is told: what the frames above it are for, and what
+    /// is beside it.
     ///
     /// # Errors
     /// As [`Stack::context`].
@@ -60,7 +63,8 @@ impl Conversation<'_> {
         ))
     }
 
-    /// The frame that waits for a subagent of this conversation, and that a prompt names by its handle, or the only one that waits.
+    /// The frame that waits for a subagent of this conversation and whose handle a prompt names, or the only
+    /// frame that waits.
     fn meant_by(&self, tree: &Tree, prompt: &str) -> Option<Handle> {
         let own = self.caller?;
         let waits = |frame: &Handle| {
@@ -78,8 +82,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// The stack for the subagent of this conversation in whose frame a call is, if the host does not say who calls. `None`: the call is the
-    /// conversation's own.
+    /// The stack for the subagent of this conversation that works in the frame which a call names, if the
+    /// host does not say which agent calls. `None`: the call is one of the conversation itself.
     pub(super) fn of_named_agent(&self, arguments: &str) -> Option<Stack> {
         let own = self.caller.filter(|_| self.reports == SubagentReports::EndsWithoutCallers)?;
         let arguments: Value = from_json(arguments).ok()?;
@@ -94,8 +98,9 @@ impl Conversation<'_> {
         Some(self.of_agent(&Actor::new(HolderKind::Conversation, agent).caller(own)))
     }
 
-    /// Enters the frame that a call names, if that was handed over to a subagent and nobody has entered it: who works in it is that subagent.
-    /// A subagent of which nobody knew at its beginning whether a frame was handed over to it, and that names none, gets its own.
+    /// Enters the frame that a call names, if it was handed over to a subagent and no subagent has entered
+    /// it: the caller is that subagent. A subagent that names no frame gets its own, if it was not known at
+    /// its beginning whether a frame was handed over to it.
     pub(super) fn take_up(&self, tool: &str, arguments: &str) -> Result<()> {
         let Some(actor) = self.stack.actor().filter(|_| self.caller.is_some()) else { return Ok(()) };
         let named =
@@ -119,11 +124,13 @@ impl Conversation<'_> {
         }
     }
 
-    /// Names the frame of a subagent by the call of this conversation that has started it: its description in a few words, and its prompt. This
-    /// can be told before or after its beginning. If its prompt hands over a frame, the subagent works in that one.
+    /// Names the frame of a subagent by the call of this conversation that has started it: its description in
+    /// a few words, and its prompt. The host can tell this before or after the beginning of the subagent. If
+    /// the prompt hands over a frame, the subagent works in that frame.
     ///
     /// # Errors
-    /// The storage errors; [`Error::Held`](crate::Error::Held) if somebody else works in the frame that the prompt hands over.
+    /// The storage errors; [`Error::Held`](crate::Error::Held) if another actor works in the frame that the
+    /// prompt hands over.
     pub fn agent_named(&self, agent: &Actor, description: &str, prompt: &str) -> Result<()> {
         let (made, handed_over) = self.stack.look(|tree| (tree.by_id(&agent.name), frame_handed_over(tree, prompt)));
         let handed_over = handed_over.filter(|frame| Some(*frame) != made);
@@ -143,7 +150,7 @@ impl Conversation<'_> {
             (description, _) => description.to_owned(),
         };
         match self.frame_of(agent, &title)? {
-            // It can have its name already, by its first request.
+            // Its first request may have named it already.
             Some(made) if self.is_unnamed(made) => {
                 let identity =
                     Identity { title, success_criteria: prompt.to_owned(), success_criteria_compacted: String::new() };
@@ -153,8 +160,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// Makes a frame for the subagent that is this conversation, of which only its first request is known, or enters the one that its prompt hands
-    /// over. Nothing happens if its host has told of it, or if it has worked before.
+    /// Makes a frame for the subagent that is this conversation, if only its first request is known, or
+    /// enters the frame that its prompt hands over. Nothing happens if its host has told about it, or if it
+    /// has worked before.
     ///
     /// # Errors
     /// As [`Conversation::agent_named`].
@@ -167,8 +175,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes the frames of the subagent that is this conversation, with what it has said last. Without an answer it has failed. `prompt`:
-    /// with what it was started, if the host tells that; it names the frame that was handed over, which the subagent may not have entered.
+    /// Finishes the frames of the subagent that is this conversation, with its last answer. Without an answer
+    /// the subagent has failed. `prompt`: the prompt with which it was started, if the host tells that. It
+    /// names the frame that was handed over, because the subagent may not have entered that frame.
     ///
     /// # Errors
     /// The storage errors.
@@ -179,8 +188,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// The subagent that is this conversation has failed, for this reason: so have its frames. Of a conversation that has started a subagent: the
-    /// frame that this prompt hands over.
+    /// The subagent that is this conversation has failed for this reason, and so have its frames. If this is
+    /// a conversation that has started a subagent: the frame that this prompt hands over has failed.
     ///
     /// # Errors
     /// As [`Conversation::agent_ended`].
@@ -206,7 +215,8 @@ impl Conversation<'_> {
         {
             self.stack.resume(frame)?;
         }
-        // Of a subagent that was not told from one with a frame of its session, the frame is made now.
+        // At its beginning it could not be told whether a frame of its session was handed over to it. If it
+        // still has no frame, its frame is made now.
         let made = self.frame_of(agent, "subagent")?;
         let (task, below) = self.stack.look(|tree| {
             let Some(entered) = tree.place_of(&agent.name) else { return (None, Vec::new()) };
@@ -217,7 +227,7 @@ impl Conversation<'_> {
             let task = tree.lineage(entered).find(|frame| is_handed_over(tree, *frame) && is_own(*frame));
             let mut below: Vec<Handle> =
                 tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect();
-            // What it has begun and left.
+            // Frames that it has begun and left.
             let others = task.into_iter().flat_map(|task| tree.descendants(task)).filter(|frame| is_own(*frame));
             below.extend(others.filter(|frame| !below.contains(frame)).collect::<Vec<_>>().into_iter().rev());
             (task, below)
@@ -235,15 +245,15 @@ impl Conversation<'_> {
         if self.status(task) == FrameStatus::InProgress {
             self.stack.pop(task, status, results)?;
         }
-        // What it has begun besides its task.
+        // Frames that it has begun in addition to its task.
         for frame in self.stack.look(|tree| tree.way_back(&agent.name)) {
             self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
         }
         Ok(())
     }
 
-    /// The frame that was made for a subagent, below that of its session. `None` if its session has none, or if the subagent works in one that
-    /// was there before.
+    /// The frame that was made for a subagent, below the frame of its session. `None` if its session has no
+    /// frame, or if the subagent works in a frame that existed before.
     fn frame_of(&self, agent: &Actor, title: &str) -> Result<Option<Handle>> {
         let (made, parent) = self.stack.look(|tree| {
             let session = Actor::new(HolderKind::Conversation, agent.caller.as_str());
@@ -263,7 +273,7 @@ impl Conversation<'_> {
         })
     }
 
-    /// True if a frame was handed over by the session of a subagent, and nobody has entered it.
+    /// True if the session of a subagent has handed a frame over, and no subagent has entered it.
     fn waits_for(&self, frame: Handle, agent: &Actor) -> bool {
         let waits =
             |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, &agent.caller));
@@ -279,7 +289,7 @@ impl Conversation<'_> {
     }
 }
 
-/// True if a conversation works for another one.
+/// True if a conversation works for another conversation.
 fn is_subagent(actor: &Actor) -> bool {
     actor.kind == HolderKind::Conversation && !actor.name.is_empty() && !actor.caller.is_empty()
 }
@@ -289,7 +299,7 @@ fn is_for(holder: &Holder, session: &str) -> bool {
     awaits_subagent(holder) && holder.caller == session
 }
 
-/// True if a frame is held for a subagent whose name nobody knows yet.
+/// True if a frame is held for a subagent whose name is not known yet.
 fn awaits_subagent(holder: &Holder) -> bool {
     holder.name.is_empty() && holder.is_delegated()
 }

@@ -1,5 +1,6 @@
-//! A conversation as others show it: the requests to its model, to a program between an agent and its model, or the transcript that its host keeps,
-//! to a hook. What was said goes into the logs of frames, and what was used is recorded.
+//! A conversation as other programs see it: a program between an agent and its model sees the requests, and a
+//! hook sees the transcript that the host keeps. What was said goes into the logs of frames, and what was
+//! used is recorded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,41 +14,47 @@ use crate::store::LogQuery;
 use crate::transcript::{LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptStep, read_transcript};
 use crate::tree::{Command, TranscriptRead};
 
-/// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
+/// What a process knows about a conversation that it watches. It is empty at first, also after a restart: the
+/// process finds in the logs what they have already.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     /// `None`: no request was seen.
     seen: Option<Seen>,
     /// The trees whose logs were compared with the conversation, by their roots.
     compared: HashSet<Handle>,
-    /// The frame that was handed over to the conversation, by the words with which it began.
+    /// The frame that was handed over to the conversation, from the words with which the conversation began.
     task: Option<Handle>,
-    /// What was said in no frame: it is in the log of the frame that begins next.
+    /// What was said in no frame. It goes into the log of the frame that begins next.
     before: Vec<Value>,
-    /// What was used in no frame, which counts for that one too.
+    /// What was used in no frame. It counts for the frame that begins next, too.
     used_before: Vec<ModelRequest>,
-    /// The frame in which the conversation was last: what is said behind the end of all its frames is in its log when nobody watches any more.
+    /// The frame in which the conversation was last. What is said after the end of all its frames goes into
+    /// the log of this frame when the conversation is not watched any more.
     last: Option<Handle>,
 }
 
-/// Number of frames of a tree whose logs are compared with a conversation that is seen for the first time, the newest.
+/// Number of frames of a tree whose logs are compared with a conversation that is seen for the first time.
+/// These are the newest frames.
 const COMPARED_FRAMES: usize = 64;
-/// So many entries of a fork that begin as another conversation are a copy. One alone can be the same words, said again.
+/// Number of entries of a fork, equal to the beginning of another conversation, from which they are a copy. A
+/// single entry can be the same words said again.
 const SHORTEST_COPY: usize = 2;
-/// Of what a conversation has said in no frame so much is kept for the frame that it may begin, in bytes of its transcript, and when it is
-/// twice as long it is cut.
+/// What a conversation has said in no frame is kept for the frame that it may begin, up to this size, in
+/// bytes of its transcript. It is cut to this size when it is twice as long.
 const KEPT_BYTES: u64 = 1 << 20;
 const MOST_BYTES: u64 = 2 * KEPT_BYTES;
 
-/// Number of items, and of requests, in no frame that are kept for the next one, the newest.
+/// Number of items, and of requests, in no frame that are kept for the next frame. These are the newest ones.
 const KEPT_BEFORE: usize = 1_000;
 
 impl Conversation<'_> {
-    /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
-    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule; so is what was used. `answer`: the
-    /// parts of the answer. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
-    /// `None` if the conversation is in none, and nothing was recorded. Of a request that offers the model none of the stack's tools, such as
-    /// one for a title, only the usage is recorded, unless it is a subagent's.
+    /// Records what a request says that was not recorded before. Each item goes into the log of the frame in
+    /// which the conversation was, with the present time. What was said in no frame goes into the log of the
+    /// next frame, because it usually is the task of that frame; so does what was used. `answer`: the parts
+    /// of the answer. Also records what the request has used, for the frame in which the conversation is. All
+    /// of it is one commit. Returns that frame; `None` if the conversation is in no frame, and nothing was
+    /// recorded. If a request offers the model none of the stack's tools, such as a request for a title, only
+    /// its usage is recorded, unless it is a request of a subagent.
     ///
     /// ```
     /// use callstack_core::fold::{FoldSettings, Wire};
@@ -69,7 +76,7 @@ impl Conversation<'_> {
     /// ```
     ///
     /// # Errors
-    /// The storage errors. Nothing was recorded then, and the next request records it.
+    /// The storage errors. After an error nothing was recorded, and the next request records it.
     pub fn watch(
         &self,
         wire: Wire,
@@ -82,7 +89,8 @@ impl Conversation<'_> {
         let before_this = watched.seen.clone().unwrap_or_else(|| Seen::of(self.caller.unwrap_or_default()));
         let mut seen = before_this.clone();
         let said = answered_transcript(wire, request, answer, settings, &mut seen).unwrap_or_default();
-        // What a host asks beside the conversation, such as a title for it, is no part of what was said. Its costs are.
+        // What a host asks in addition to the conversation, such as a title for it, is not a part of what was
+        // said. Its costs count.
         let is_subagent = self.stack.actor().is_some_and(|actor| !actor.caller.is_empty());
         let model = said.model.clone();
         let (said, seen) = match said.has_tools || is_subagent {
@@ -92,7 +100,8 @@ impl Conversation<'_> {
         if let Some(prompt) = said.items.iter().rev().find(|item| item.entry["role"] == "user") {
             self.agent_seen(prompt.entry["text"].as_str().unwrap_or_default())?;
         }
-        // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
+        // A conversation that names no frame is where the stack knows it to be: another conversation began
+        // its frame, or the frame began before a compaction.
         let task = watched.task.or_else(|| said.items.iter().find_map(|item| self.task_in(&item.entry)));
         let place = self.place().or(task);
         let known = |frame: Option<Handle>| if said.has_frames { frame } else { frame.or(place) };
@@ -114,7 +123,7 @@ impl Conversation<'_> {
         if !self.stack.keeps_logs() {
             logs.clear();
         }
-        // What a process before this one has logged, in whatever frame.
+        // What an earlier process has logged, in any frame.
         let roots: BTreeSet<Handle> = logs.keys().map(|frame| self.stack.look(|tree| tree.root(*frame))).collect();
         let new: Vec<Handle> = roots.into_iter().filter(|root| !watched.compared.contains(root)).collect();
         for root in &new {
@@ -149,7 +158,8 @@ impl Conversation<'_> {
         Ok(here)
     }
 
-    /// Records what was said and used behind the end of all frames of a conversation, in the last one of them, when nobody watches it any more.
+    /// Records what was said and used after the end of all frames of a conversation, in the last of these
+    /// frames, when the conversation is not watched any more.
     ///
     /// # Errors
     /// The storage errors.
@@ -158,7 +168,7 @@ impl Conversation<'_> {
         let usage: Vec<_> = watched.used_before.into_iter().map(|request| (last.clone(), request)).collect();
         let mut entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
         if !entries.is_empty() {
-            // The program that watched before this one has recorded its end, too.
+            // The program that watched before this one has recorded the end of its part, too.
             let root = self.stack.resolve(last.clone()).map(|last| self.stack.look(|tree| tree.root(last)))?;
             let logged = self.logged_below(root)?;
             entries.retain(|entry| entry["id"].as_str().is_none_or(|id| !logged.contains(id)));
@@ -172,7 +182,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Where the transcript of the conversation is to be read on, in bytes.
+    /// The place from which the transcript of the conversation has to be read next, in bytes.
     pub fn transcript_offset(&self) -> u64 {
         self.transcript_position().map_or(0, |position| position.offset)
     }
@@ -182,14 +192,16 @@ impl Conversation<'_> {
         self.stack.look(|tree| tree.transcript(caller).map(|(_, position)| position.clone()))
     }
 
-    /// Records what a part of the transcript of the conversation says, as [`Conversation::watch`] does what requests say: each item in the log
-    /// of its frame, with the time at which it was written, and what each answer has used. All of it is one commit, which also remembers
-    /// how far the transcript was read. `text` begins at `offset`: the one of [`Conversation::transcript_offset`], or 0 for a file
-    /// that was made anew. `is_over`: the turn of the agent has ended; what was said last in no frame is then in the log of the last one. If
-    /// somebody else reads the same part at the same time, it is recorded once.
+    /// Records what a part of the transcript of the conversation says, as [`Conversation::watch`] does for
+    /// requests. Each item goes into the log of its frame, with the time at which it was written, and what
+    /// each answer has used is recorded. All of it is one commit, which also remembers how far the transcript
+    /// was read. `text` begins at `offset`: the offset of [`Conversation::transcript_offset`], or 0 for a
+    /// file that was rewritten. `is_over`: the turn of the agent has ended; what was said last in no frame
+    /// then goes into the log of the last frame. If another process reads the same part at the same time, it
+    /// is recorded once.
     ///
     /// # Errors
-    /// The storage errors. Nothing was recorded then.
+    /// The storage errors. After an error nothing was recorded.
     pub fn read_transcript(
         &self,
         form: TranscriptForm,
@@ -214,7 +226,7 @@ impl Conversation<'_> {
         let behind = offset + text.len() as u64;
         let mut reading = Reading::new(self, last, &part.steps, behind.saturating_sub(KEPT_BYTES));
         part.steps.into_iter().for_each(|step| reading.add(step));
-        // What is behind the last frame is not read again and again.
+        // Then what comes after the last frame is not read repeatedly.
         if is_over || behind.saturating_sub(reading.end.as_ref().map_or(offset, |(_, end)| end.offset)) > MOST_BYTES {
             reading.end();
         }
@@ -226,7 +238,7 @@ impl Conversation<'_> {
         let (mut logs, mut usage) = (reading.logs, reading.usage);
         let mut logged = HashSet::new();
         if is_new {
-            // A program that has watched the requests has recorded it already.
+            // A program that has watched the requests may have recorded it already.
             let frames = logs.keys().map(|frame| self.stack.look(|tree| tree.root(*frame)));
             for root in frames.collect::<BTreeSet<_>>() {
                 logged.extend(self.logged_below(root)?);
@@ -235,7 +247,7 @@ impl Conversation<'_> {
             logs.values_mut().for_each(|entries| entries.retain(is_new));
         }
         for (frame, entries) in &mut logs {
-            // A fork repeats what was said in the frames of others.
+            // A fork repeats what was said in the frames of other conversations.
             if is_new || self.is_of_another(*frame) {
                 let copies = self.take_copies(*frame, entries)?;
                 logged.extend(copies.iter().filter_map(|copy| copy["id"].as_str().map(str::to_owned)));
@@ -258,8 +270,8 @@ impl Conversation<'_> {
         })
     }
 
-    /// Where the reading goes on of a conversation that has said much in no frame, or a line that is too long. The newest of it is kept for the
-    /// frame that it may begin.
+    /// The place where the reading continues, for a conversation that has said much in no frame, or for a
+    /// line that is too long. The newest part of it is kept for the frame that it may begin.
     fn outside(
         &self,
         far: Option<TranscriptPosition>,
@@ -289,14 +301,14 @@ impl Conversation<'_> {
         Ok(logged)
     }
 
-    /// True if this conversation is not the one that has worked in a frame last.
+    /// True if another conversation than this one has worked in a frame last.
     fn is_of_another(&self, frame: Handle) -> bool {
         let is_own = |holder: &Holder| self.caller.is_some_and(|caller| holder.name == caller);
         !self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_own))
     }
 
-    /// Takes out what a fork of another conversation has of that: the entries with which it begins in a frame, as long as each is in the log of the
-    /// frame already. Returns them.
+    /// Removes what a fork has copied from another conversation: its first entries in a frame, as long as
+    /// each of them is in the log of the frame already. Returns them.
     fn take_copies(&self, frame: Handle, entries: &mut Vec<Value>) -> Result<Vec<Value>> {
         let has_log = self.stack.look(|tree| tree.node(frame).record().log_path.is_some());
         if !has_log || entries.len() < SHORTEST_COPY {
@@ -322,7 +334,7 @@ impl Conversation<'_> {
     }
 }
 
-/// What an entry says, whoever has said it, and when.
+/// The content of an entry, no matter when it was written and which ID it has.
 fn said(mut entry: Value) -> String {
     if let Some(fields) = entry.as_object_mut() {
         fields.retain(|key, _| key != "id" && key != "time");
@@ -337,27 +349,29 @@ struct Reading<'a> {
     place: Option<Handle>,
     /// The frame that something was recorded in last.
     last: Option<Handle>,
-    /// What was said and used in no frame: it counts for the next one, or at the end of a turn for the last one.
+    /// What was said and used in no frame. It counts for the next frame, or at the end of a turn for the last
+    /// frame.
     before: Vec<Value>,
     used_before: Vec<(ModelRequest, Vec<String>)>,
-    /// Behind the last step that was read.
+    /// The position after the last step that was read.
     position: Option<TranscriptPosition>,
     logs: BTreeMap<Handle, Vec<Value>>,
     usage: Vec<Used>,
     /// How far it is recorded, and in which frame.
     end: Option<(Handle, TranscriptPosition)>,
-    /// The last step that ends before this offset is where the reading goes on if nothing is recorded.
+    /// If nothing is recorded, the reading continues after the last step that ends before this offset.
     kept_from: u64,
     outside: Option<TranscriptPosition>,
 }
 
-/// What came of a part of a transcript.
+/// The outcome of reading a part of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadPart {
-    /// Number of lines of what was recorded that were not understood.
+    /// Number of recorded lines that were not understood.
     pub unknown: usize,
-    /// Where the reading goes on, in bytes: where it was if the part ends within a step.
+    /// The place where the reading continues, in bytes. If the part ends within a step, it is the place where
+    /// the reading was.
     pub offset: u64,
 }
 
@@ -373,7 +387,7 @@ impl<'a> Reading<'a> {
     fn new(conversation: &'a Conversation<'a>, last: Option<Handle>, steps: &[TranscriptStep], kept_from: u64) -> Self {
         let mut entries = steps.iter().flat_map(|step| &step.items);
         let task = || entries.find_map(|(_, entry)| conversation.task_in(entry));
-        // That of a subagent has ended with it.
+        // The place of a subagent has ended with the subagent.
         let ended = || {
             let agent = conversation.stack.actor().filter(|actor| !actor.caller.is_empty())?;
             conversation.stack.look(|tree| tree.place_of(&agent.name))
@@ -427,7 +441,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What was said in no frame counts for this one.
+    /// Counts what was said in no frame for this frame.
     fn record_before(&mut self, frame: Handle) {
         if !self.before.is_empty() {
             self.logs.entry(frame).or_default().append(&mut self.before);
@@ -438,7 +452,7 @@ impl<'a> Reading<'a> {
         self.end = self.position.clone().map(|position| (frame, position));
     }
 
-    /// At the end of a turn: what was said and used in no frame counts for the last one.
+    /// At the end of a turn: counts what was said and used in no frame for the last frame.
     fn end(&mut self) {
         if let Some(last) = self.last.filter(|_| !self.before.is_empty() || !self.used_before.is_empty()) {
             self.record_before(last);

@@ -124,7 +124,7 @@ impl Draft<'_> {
         self.fail_for_retry(handle)?;
         let next = self.add(vec![next])?;
         for below in tree.unbegun_below(handle) {
-            self.push(below, Change::Invalidated { reason: format!("{handle} was begun anew as {next}") });
+            self.push(below, Change::Invalidated { reason: format!("{handle} was retried as {next}") });
         }
         Ok(())
     }

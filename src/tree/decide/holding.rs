@@ -375,7 +375,7 @@ impl Draft<'_> {
 }
 
 fn let_go_before(handle: Handle) -> Error {
-    Error::NotFree { handle, reason: "its holder has let it go".into() }
+    Error::NotFree { handle, reason: "its holder has released it".into() }
 }
 
 fn wrong_lease(name: &str, value: u64, expected: &'static str) -> Error {

@@ -251,7 +251,7 @@ impl Draft<'_> {
         let frame = self.tree.node(handle).record();
         match frame.status {
             FrameStatus::InProgress => {
-                let marked = |so_far: &str| format!("[interrupted, and begun anew] {so_far}");
+                let marked = |so_far: &str| format!("[interrupted, and retried] {so_far}");
                 let full = marked(frame.results.as_deref().unwrap_or("It left no results."));
                 let compacted = frame.results_compacted.as_deref().filter(|text| !text.trim().is_empty()).map(marked);
                 self.change_status(handle, FrameStatus::Failed, Some(full), compacted)

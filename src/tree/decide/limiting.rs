@@ -55,7 +55,7 @@ impl Draft<'_> {
 /// frame the frame above it.
 pub(super) fn check_limits(tree: &Tree, limits: &FrameLimits, handle: Handle, parent: Option<Handle>) -> Result<()> {
     if let Some(name) = limits.zero() {
-        let expected = "a whole number from 1 on; a large one is as good as none";
+        let expected = "a whole number from 1 on; a large number has the effect of no limit";
         return Err(Error::Setting { name: name.into(), value: "0".into(), expected });
     }
     let Some(tools) = &limits.tools else { return Ok(()) };

@@ -106,7 +106,7 @@ impl Draft<'_> {
         let refused = |reason: String| Error::NotUndone { command: given.command.clone(), reason };
         let Some(before) = given.before.as_deref() else {
             return Err(refused(format!(
-                "no retry and no stop can, nothing about the heap, and nothing that changes more than {MOST_TAKEN_BACK} frames"
+                "retries, stops, commands about the heap, and commands that change more than {MOST_TAKEN_BACK} frames cannot"
             )));
         };
         if let Some(reason) = built_since(tree, given, before) {
@@ -236,7 +236,7 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
         let handle = before.frame;
         let node = tree.node(handle);
         if let Some(next) = node.retried_as().filter(is_later) {
-            return Some(format!("{next} has begun {handle} anew since"));
+            return Some(format!("{handle} was retried as {next} since"));
         }
         let status = before.status()?;
         let is_new = |child: &&Handle| is_later(child) && tree.node(**child).status().is_unfinished();

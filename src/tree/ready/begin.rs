@@ -266,13 +266,13 @@ impl Tree {
                 let status = self.node(above).status();
                 let reopen = if status == FrameStatus::Completed { "reopen that, " } else { "" };
                 let move_it = format!("{reopen}move {handle} below another frame{OR_ANYWAY}");
-                (vec![above], format!("{} is {status}, so nobody waits for it; {move_it}", named(above)))
+                (vec![above], format!("{} is {status}, so nothing waits for it; {move_it}", named(above)))
             }
             Obstacle::NoWork => {
                 let word = self.node(handle).record().no_work.as_deref().unwrap_or_default();
                 let word = one_line(word);
                 let message = format!(
-                    "{handle} is no work, but a {}: nobody begins it; it is completed with what it holds together, or by an answer if it \
+                    "{handle} is not work, but a {}: it is not begun; it is completed with what it holds together, or by an answer if it \
                      waits for one",
                     shown(&word)
                 );
@@ -311,8 +311,8 @@ impl Tree {
         let has_failed = status(*lost) == FrameStatus::Failed;
         let can_be_edited = status(*frame) == FrameStatus::Planned;
         match (has_failed, can_be_edited) {
-            (true, true) => format!("begin {lost} anew, or give {frame} other dependencies"),
-            (true, false) => format!("begin {lost} anew"),
+            (true, true) => format!("retry {lost}, or give {frame} other dependencies"),
+            (true, false) => format!("retry {lost}"),
             (false, true) => format!("give {frame} other dependencies"),
             (false, false) => "plan a new frame".to_owned(),
         }

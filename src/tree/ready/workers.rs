@@ -80,9 +80,9 @@ impl Tree {
         let reason = match obstacle {
             Obstacle::Held => "a worker holds it, and its lease has not ended".to_owned(),
             Obstacle::Later => "a worker has put it back for later".to_owned(),
-            Obstacle::Begun => "it is in_progress, and is no worker's".to_owned(),
+            Obstacle::Begun => "it is in_progress, but no worker began it".to_owned(),
             Obstacle::Blocked => {
-                "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
+                "it is blocked; a worker can resume a frame that workers have begun, when it is answered".to_owned()
             }
             Obstacle::Ended => format!("it is {}", status(handle)),
             Obstacle::Dependency { frame, dependency } => {
@@ -91,7 +91,7 @@ impl Tree {
             Obstacle::Child(child) => format!("it comes after its children, and {child} is {}", status(child)),
             Obstacle::Above(above) => format!("{above} above it is {}", status(above)),
             Obstacle::Waiting(above) => format!("{above} above it waits to begin"),
-            Obstacle::NoWork => "it is no work".to_owned(),
+            Obstacle::NoWork => "it is not work".to_owned(),
             Obstacle::NotBelow(top) => format!("it is not below {top}"),
         };
         Error::NotFree { handle, reason }

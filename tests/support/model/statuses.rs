@@ -121,7 +121,7 @@ impl Model {
         self.check_free(frame, who, now)?;
         let plain = &mut self.frames[frame];
         (plain.status, plain.held) = (FrameStatus::InProgress, false);
-        plain.questions.push(("It was completed, and goes on. What is wrong?".into(), Some(reason.into())));
+        plain.questions.push(("It was completed and reopened. What is wrong?".into(), Some(reason.into())));
         self.take(frame, FrameStatus::Completed, who, now);
         self.active = Some(frame);
         Ok(())
@@ -157,7 +157,7 @@ impl Model {
         }
         if old.status == FrameStatus::InProgress {
             let so_far = old.results.as_deref().unwrap_or("It left no results.");
-            self.frames[frame].results = Some(format!("[interrupted, and begun anew] {so_far}"));
+            self.frames[frame].results = Some(format!("[interrupted, and retried] {so_far}"));
         }
         self.frames[frame].held = false;
         // A stop of a frame does not count as a question.
@@ -187,7 +187,7 @@ impl Model {
         for below in 0..new {
             if self.above(below).contains(&frame) && self.frames[below].status == FrameStatus::Planned {
                 self.frames[below].status = FrameStatus::Invalidated;
-                self.frames[below].reason = Some(format!("f{} was begun anew as f{}", frame + 1, new + 1));
+                self.frames[below].reason = Some(format!("f{} was retried as f{}", frame + 1, new + 1));
             }
         }
         Ok(())

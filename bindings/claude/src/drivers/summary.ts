@@ -27,7 +27,7 @@ export const SUMMARY_SCHEMA = {
 
 /** Returns the prompt for the session itself. `more` is the text that the engine adds. */
 export function askSession(more: string): string {
-  return `Your work on this frame has ended without a report. Summarize it for those who go on: they see your summary and nothing else of this conversation. Do not go on with the work.\n\n${more}`
+  return `Your work on this frame has ended without a report. Summarize it for the next agent: it sees your summary and nothing else of this conversation. Do not continue the work.\n\n${more}`
 }
 
 /** Returns a summary with the lists of an answer, which may have no fields at all. */

@@ -49,7 +49,7 @@ const OF_CALLSTACK = {
   retry: "plan another attempt of a failed or blocked frame, with a note on what to do differently",
   invalidate: "take frames out of the plan, with a reason",
   tidy: "remove what was planned and can never begin",
-  reopen: "let a completed frame that is wrong go on",
+  reopen: "let a completed frame that is wrong continue",
   undo: "take back what a person has done last",
   context: "show what the agent of a frame sees",
   history: "show what has happened",
@@ -71,7 +71,7 @@ const EXAMPLES = `Examples:
   flame                                           at a terminal: a dialogue, in which you push, pop and answer
   flame --no-wait --json "Update the docs"        for scripts: JSON on each line, and no questions
   flame answer f3 "Take PostgreSQL"               answers a frame that waits for you
-  flame resume                                    goes on with what was stopped`
+  flame resume                                    continues what was stopped`
 
 /** Reads the command line and does what it says. Returns the exit code. */
 export async function runCommandLine(
@@ -138,7 +138,7 @@ function commandLine(
     "run goal",
     ([goal], options) => actions.run(joined(goal), options),
   )
-  add<RunOptions>("resume", "go on with everything that was stopped, interrupted or answered", "run", (_, options) =>
+  add<RunOptions>("resume", "resume everything that was stopped, interrupted or answered", "run", (_, options) =>
     actions.resume(options),
   )
   add<RunOptions>("repl", "hold a dialogue, in which you push, pop and answer while frames run", "run", (_, options) =>
@@ -152,7 +152,7 @@ function commandLine(
   )
   add<RunOptions>(
     "activate <frame> [answer...]",
-    "run a planned frame, or go on with one that is blocked or was interrupted",
+    "run a planned frame, or resume one that is blocked or was interrupted",
     "run",
     ([frame, answer], options) => actions.activate(joined(frame), joined(answer), options),
   )

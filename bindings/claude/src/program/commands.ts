@@ -97,7 +97,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   activate: {
     usage: "FRAME [ANSWER]",
-    description: "begin a planned frame, or go on with one that is blocked or was interrupted",
+    description: "begin a planned frame, or resume one that is blocked or was interrupted",
     frames: ["planned", ...OPEN],
     run: (desk, text) => {
       const [frame, answer] = firstWord(needed(text, "activate FRAME [ANSWER]"))
@@ -116,12 +116,12 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   answer: {
     usage: "[FRAME] ANSWER",
-    description: "answer a frame that waits for you; it goes on",
+    description: "answer a frame that waits for you; it resumes",
     frames: ["blocked"],
     run: async (desk, text) => {
       const [frame, answer] = waitingAnd(desk.flame, text)
       await desk.flame.answer(frame, needed(answer, "answer [FRAME] ANSWER"))
-      const hint = desk.isWorking ? "" : ": `resume` goes on with it"
+      const hint = desk.isWorking ? "" : ": `resume` continues it"
       desk.say(line(toned("strong", frame), ` is answered${hint}`))
     },
   },
@@ -133,7 +133,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   resume: {
     usage: "",
-    description: "go on with everything that was stopped, interrupted or answered",
+    description: "resume everything that was stopped, interrupted or answered",
     run: (desk) => desk.follow(desk.flame.resume(desk.limits)),
   },
   status: {

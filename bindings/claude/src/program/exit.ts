@@ -53,7 +53,7 @@ const LIMITS: readonly RegExp[] = [
   `It was stopped: ${BUDGET}`,
   "It was interrupted: its time limit of \\d+ ms was exceeded;",
   ...[
-    `f\\d+ may not go on: ${BUDGET}`,
+    `f\\d+ may not continue: ${BUDGET}`,
     "Reached maximum number of turns \\(\\d+\\)",
     "its budget is spent: Reached maximum budget ",
     "frame f\\d+ has had its \\d+ turns;",

@@ -22,7 +22,7 @@ export function rootToRun(stack: Stack, text: string): RootToRun {
   const [only, ...others] = planned
   if (only === undefined) {
     throw new Failure(Exit.refused, "no_planned_root", "no root is planned, and no goal is given", {
-      next: "give a goal: `run GOAL`; or go on with what was stopped: `resume`",
+      next: "give a goal: `run GOAL`; or resume what was stopped: `resume`",
     })
   }
   if (others.length === 0) return { frame: only, goal: "" }

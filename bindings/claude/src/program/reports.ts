@@ -23,7 +23,7 @@ export function lineOf(event: FlameEvent): Line | undefined {
   switch (event.kind) {
     case "begun": {
       const below = event.parent === undefined ? "" : ` (below ${event.parent})`
-      const verb = event.again ? " goes on: " : " begun: "
+      const verb = event.again ? " resumes: " : " begun: "
       return line(toned("strong", event.frame), verb, oneLine(event.title), toned("faint", below))
     }
     case "ended":
@@ -115,7 +115,7 @@ export function statusLines(flame: Flame): Line[] {
     ...working.map(({ handle, title }) => line(...headOf(handle, "in_progress"), oneLine(title))),
     ...waiting.map(({ frame, question }) => waitingLine(frame, question)),
     ...stopped.map(({ handle, title }) =>
-      line(toned("strong", handle), " ", toned("faint", "can go on"), `: ${oneLine(title)}`),
+      line(toned("strong", handle), " ", toned("faint", "can resume"), `: ${oneLine(title)}`),
     ),
   ]
   return lines.length > 0 ? lines : [line("no frame works, and none waits")]

@@ -142,7 +142,7 @@ async function stopAll({ options, reporter }: Work, flame: Flame): Promise<void>
   reporter.notice("stopping; once more ends at once")
   await flame.stop(STOPPED)
   await flame.close()
-  reporter.notice(`stopped; \`${sameCommand(options)}resume\` goes on`)
+  reporter.notice(`stopped; \`${sameCommand(options)}resume\` continues`)
 }
 
 /** Stops everything when nothing reads the output any more: a pipe is closed, or the terminal is gone. */
@@ -162,7 +162,8 @@ function converseAtTerminal(work: Work): Promise<number> {
     const isOpen = (stack: Stack) =>
       [stack.frames({ status: "in_progress" }), stack.frames({ status: "blocked" })].flat()
     const hint = line(toned("faint", "`help` shows the commands, `quit` leaves"))
-    const open = isOpen(flame.stack).length > 0 ? [...statusLines(flame), line(toned("faint", "`resume` goes on"))] : []
+    const open =
+      isOpen(flame.stack).length > 0 ? [...statusLines(flame), line(toned("faint", "`resume` continues"))] : []
     return terminal.converse([...open, hint])
   })
 }

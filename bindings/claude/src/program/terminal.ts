@@ -242,7 +242,7 @@ export class Terminal {
     this.#isStopping = true
     const isOpen = (["in_progress", "blocked"] as const).some((status) => flame.stack.handles({ status }).length > 0)
     this.#leave(code)
-    if (isOpen) this.tell(`stopped; \`${command}resume\` goes on`)
+    if (isOpen) this.tell(`stopped; \`${command}resume\` continues`)
   }
 
   #ended(outcomes: readonly Outcome[]): void {

@@ -1,8 +1,9 @@
 """The calls that are in the native library at a moment.
 
-A stack must not be freed while a call uses it, and a process must not fork while a call is in the library: the child would
-inherit its locks, and nobody who opens them. So each call says when it begins and ends. Calls do not wait for each other
-here; only a close waits for the calls with its stack, and a fork for all calls.
+A stack must not be freed while a call uses it, and a process must not fork while a call is in the library:
+the child would inherit its locks, and no thread that opens them. So each call says when it begins and ends.
+Calls do not wait for each other here; only a close waits for the calls with its stack, and a fork for all
+calls.
 
 Finalizers and signal handlers call this code at any point of it, in the same thread. So it uses only operations that cannot
 be interrupted, and locks that their own thread may take again.
@@ -93,7 +94,7 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # Of all threads only this one exists here, so what others have waited for and locked is made anew.
+    # Of all threads only this one exists here, so what other threads waited for and locked is made again.
     global _forking, _fork_lock
     running.clear()
     _waiting.clear()

@@ -154,7 +154,7 @@ class Handle:
             self.free()
 
     def abandon(self) -> None:
-        """Closes the stack if nobody uses it: it was collected, or the interpreter ends while threads may run."""
+        """Closes the stack if no code uses it: it was collected, or the interpreter ends while threads may run."""
         self._is_closed = True
         if not _calls.is_running(self):
             # The database holds everything that was acknowledged; the next open writes the files beside it.

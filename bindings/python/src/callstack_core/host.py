@@ -129,7 +129,7 @@ class Host:
         return problems
 
     def background(self, name: str, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Starts work that nobody has to wait for. If it fails, the failure is logged with this name."""
+        """Starts work that no caller has to wait for. If it fails, the failure is logged with this name."""
         task = asyncio.create_task(self._attempt(name, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -162,7 +162,7 @@ class Host:
 
         `arguments` can also be their JSON text, as model APIs deliver it.
 
-        If the waiting task is cancelled, the engine learns that nobody waits any more.
+        If the waiting task is cancelled, the engine learns that no caller waits any more.
         """
         try:
             if self._is_closed:
@@ -196,7 +196,7 @@ class Host:
             if others:
                 await asyncio.wait(others)
         finally:
-            # Also if the wait was cancelled: nobody may call close again.
+            # Also if the wait was cancelled: close may not be called again.
             self.stack.close()
 
     async def __aenter__(self) -> Host:
@@ -239,7 +239,8 @@ class Host:
     async def _perform(self, effects: list[Effect], take_prompt: TakePrompt | None = None) -> None:
         self._schedule()
         if effects:
-            # In a task of its own: if the caller is cancelled, it must go on, because an effect may answer a tool call.
+            # In a task of its own: if the caller is cancelled, it must continue, because an effect may answer
+            # a tool call.
             await asyncio.wait([self.background("effects", lambda: self._carry_out(effects, take_prompt))])
 
     async def _carry_out(self, effects: list[Effect], take_prompt: TakePrompt | None) -> None:
@@ -315,7 +316,7 @@ class Host:
             raise
 
     def _compact(self, session_id: str) -> None:
-        """Starts a compaction, for which nobody waits except the next prompt of the session."""
+        """Starts a compaction. Only the next prompt of the session waits for it."""
 
         async def work() -> None:
             is_done = False
@@ -358,7 +359,10 @@ class Host:
 
 
 async def _uncancelled(work: Awaitable[_Result]) -> _Result:
-    """Waits for work of the host. If it ends as cancelled although nobody has cancelled the task that waits, it has failed."""
+    """Waits for work of the host.
+
+    If it ends as cancelled although the task that waits was not cancelled, it has failed.
+    """
     try:
         return await work
     except asyncio.CancelledError:

@@ -139,12 +139,12 @@ impl Report for ImportedSession {
         }
         for frame in &self.interrupted {
             page.line(Line::new().plain(format!(
-                "    {frame} was interrupted: `callstack activate {frame}` goes on, or an agent does"
+                "    {frame} was interrupted: `callstack activate {frame}` resumes it, or an agent does"
             )))?;
         }
         if !self.kept.is_empty() {
             let kept = self.kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            page.text(4, &format!("left as they are, because work on them went on in this stack: {kept}"))?;
+            page.text(4, &format!("left as they are, because work on them continued in this stack: {kept}"))?;
         }
         if self.unknown > 0 {
             page.text(4, &format!("{} not understood", count(self.unknown, "line")))?;

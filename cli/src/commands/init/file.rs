@@ -35,7 +35,7 @@ impl SettingsFile {
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return found(String::new(), true),
             // A pipe would wait for its other end, and a device may never end.
-            Ok(data) if !data.is_file() => return Err(unreadable(path, "it is no regular file")),
+            Ok(data) if !data.is_file() => return Err(unreadable(path, "it is not a regular file")),
             data => data.map_err(failed)?,
         };
         let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ impl SettingsFile {
         if bytes.len() as u64 > LARGEST {
             return Err(unreadable(path, &format!("it has more than {LARGEST} bytes")));
         }
-        found(String::from_utf8(bytes).map_err(|_| unreadable(path, "it is no text in UTF-8"))?, false)
+        found(String::from_utf8(bytes).map_err(|_| unreadable(path, "it is not text in UTF-8"))?, false)
     }
 
     /// True if there is no such file yet.

@@ -58,12 +58,12 @@ impl Json {
     }
 
     fn object(&self) -> Result<CstObject, Failure> {
-        self.root.object_value().ok_or_else(|| unreadable(&self.path, "it is no object"))
+        self.root.object_value().ok_or_else(|| unreadable(&self.path, "it is not an object"))
     }
 
     fn section(&self, section: &str) -> Result<Option<CstObject>, Failure> {
         let Some(property) = self.object()?.get(section) else { return Ok(None) };
-        let no_object = || unreadable(&self.path, &format!("{section} is no object"));
+        let no_object = || unreadable(&self.path, &format!("{section} is not an object"));
         property.object_value().map(Some).ok_or_else(no_object)
     }
 }
@@ -124,7 +124,7 @@ impl Settings for Json {
             let object = &objects[objects.len() - 1];
             let inner = match (object.object_value(key), object.get(key).is_some(), is_in) {
                 (Some(inner), ..) => inner,
-                (None, true, true) => return Err(unreadable(&self.path, &format!("{key} is no object"))),
+                (None, true, true) => return Err(unreadable(&self.path, &format!("{key} is not an object"))),
                 (None, false, true) => object.object_value_or_set(key),
                 (None, _, false) => return Ok(()),
             };
@@ -134,7 +134,7 @@ impl Settings for Json {
         if is_in {
             let is_other = object.get(last).is_some() && object.array_value(last).is_none();
             if is_other {
-                return Err(unreadable(&self.path, &format!("{last} is no list")));
+                return Err(unreadable(&self.path, &format!("{last} is not a list")));
             }
             let list = object.array_value_or_set(last);
             if has(&list).is_none() {
@@ -256,7 +256,7 @@ impl Settings for Toml {
         let Some(section) = self.document.get(section) else { return Ok(None) };
         let section = section
             .as_table_like()
-            .ok_or_else(|| unreadable(&self.path, &format!("{} is no table", section.type_name())))?;
+            .ok_or_else(|| unreadable(&self.path, &format!("{} is not a table", section.type_name())))?;
         Ok(section.get(key).map(value_of))
     }
 
@@ -266,7 +266,7 @@ impl Settings for Toml {
             table.set_implicit(true);
             Item::Table(table)
         });
-        let no_table = || unreadable(&self.path, "mcp_servers is no table");
+        let no_table = || unreadable(&self.path, "mcp_servers is not a table");
         section.as_table_like_mut().ok_or_else(no_table)?.insert(key, Item::Table(table(value)));
         Ok(())
     }
@@ -319,7 +319,7 @@ impl Settings for Toml {
 
     fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure> {
         let Some((last, above)) = keys.split_last() else { return Ok(()) };
-        let no_table = |key: &str| unreadable(&self.path, &format!("{key} is no table"));
+        let no_table = |key: &str| unreadable(&self.path, &format!("{key} is not a table"));
         let mut table: &mut dyn TableLike = self.document.as_table_mut();
         for key in above {
             if !is_in && table.get(key).is_none_or(|item| item.as_table_like().is_none()) {
@@ -340,7 +340,7 @@ impl Settings for Toml {
         }
         if is_in {
             let list = table.entry(last).or_insert_with(|| toml_edit::Value::Array(Array::new()).into());
-            let list = list.as_array_mut().ok_or_else(|| unreadable(&self.path, &format!("{last} is no list")))?;
+            let list = list.as_array_mut().ok_or_else(|| unreadable(&self.path, &format!("{last} is not a list")))?;
             if !list.iter().any(|value| value.as_str() == Some(word)) {
                 list.push(word);
             }

@@ -91,7 +91,7 @@ function facts(model, frame) {
   if (model.hasPrices && frame.total.requests > 0) {
     rows.push(["Cost", money(frame.total.cost, frame.total.isComplete)])
   }
-  if (frame.toldCost > 0) rows.push(["Cost by what hosts tell", `${money(frame.toldCost, true)} US dollars`])
+  if (frame.toldCost > 0) rows.push(["Cost as reported by hosts", `${money(frame.toldCost, true)} US dollars`])
   if (frame.limits) rows.push(["Limits", frame.limits])
   for (const [name, value] of rows) list.append(element("dt", "", name), element("dd", "", value))
   return list

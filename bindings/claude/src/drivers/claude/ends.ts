@@ -80,7 +80,7 @@ function problemOf(result: SDKResultMessage): string {
     case "success":
       return wordsOf(result)
     case "error_max_turns":
-      return `${result.errors.join("; ")}; a frame that goes on gets as many again`
+      return `${result.errors.join("; ")}; a frame that resumes gets as many again`
     case "error_max_budget_usd":
       return `its budget is spent: ${result.errors.join("; ")}`
     case "error_during_execution":

@@ -114,7 +114,7 @@ export class ClaudeDriver implements SessionDriver {
         const turn = await this.#turn(work, words, (options) => options)
         const isOver = work.isEnded || repetition === REPETITIONS
         if (turn.interruption !== "silence" || isOver) return checkEnd(turn)
-        words = "The connection to the model was silent, and your turn was interrupted. Go on."
+        words = "The connection to the model was silent and interrupted your turn. Continue."
       }
     })
   }
@@ -180,7 +180,7 @@ export class ClaudeDriver implements SessionDriver {
   /** Works in a session. Nothing else works in that session at the same time. */
   async #work<Result>(sessionID: string, work: (work: Work) => Promise<Result>): Promise<Result> {
     const { owner } = this.#ready()
-    if (!this.isOwn(sessionID)) throw new SessionError(`${sessionID} is no session of the Claude Agent SDK`)
+    if (!this.isOwn(sessionID)) throw new SessionError(`${sessionID} is not a session of the Claude Agent SDK`)
     if (this.#works.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
     const current = new Work(sessionID)
     this.#works.set(sessionID, current)

@@ -288,7 +288,7 @@ export class OpenCodeDriver implements SessionDriver {
     const { frame, maxTurns, maxBudgetUsd } = turn.limits ?? owner.limits(sessionID)
     if (maxTurns !== undefined && turn.requests > maxTurns) {
       turn.failure ??= new SessionError(
-        `frame ${frame} has had its ${maxTurns} turns; a frame that goes on gets as many again`,
+        `frame ${frame} has had its ${maxTurns} turns; a frame that resumes gets as many again`,
       )
     }
     if (maxBudgetUsd !== undefined) {
@@ -349,7 +349,7 @@ export class OpenCodeDriver implements SessionDriver {
 
 /** Refuses what a session asks a person for, because no person would answer. */
 async function refuse(client: OpencodeClient, { id: requestID, permission }: PermissionRequest): Promise<void> {
-  const message = `Nobody can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
+  const message = `No one can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
   await client.permission.reply({ requestID, reply: "reject", message })
 }
 

@@ -233,7 +233,7 @@ impl Prompt {
             Self::Act(Act { action: Action::Answer(..) | Action::Complete(_), .. }) => {
                 &[("Enter", "send"), ("Alt-Enter", "new line"), ("Esc", "cancel")]
             }
-            Self::Act(_) => &[("Enter", "go on"), ("Esc", "cancel")],
+            Self::Act(_) => &[("Enter", "continue"), ("Esc", "cancel")],
         }
     }
 

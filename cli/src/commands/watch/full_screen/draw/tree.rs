@@ -60,7 +60,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
 fn nothing(screen: &Screen<'_>) -> String {
     let frames = screen.view.rows.frames();
     let none = match screen.view.chosen.filter {
-        _ if frames == 0 => return "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
+        _ if frames == 0 => return "No frames yet. They appear here as soon as one begins.".to_owned(),
         Filter::Waiting => "No frame waits for you.".to_owned(),
         filter => format!("No frame is {filter}."),
     };
