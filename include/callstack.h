@@ -910,15 +910,17 @@ CallstackCode callstack_answer(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Resumes a blocked frame: sets its status to `in_progress` and makes it the active frame. It succeeds once,
- * so of several processes one continues the frame.
+ * Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame, and an actor with a
+ * name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
  *
- * - `frame` (FrameRef): the frame, `blocked`.
+ * - `frame` (FrameRef): the frame, `blocked` or `in_progress`.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not blocked, _HELD; the storage
- * errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`, _HELD; the
+ * storage errors.
  */
-CallstackCode callstack_resume(Callstack *stack, CallstackView frame, CallstackError **error);
+CallstackCode callstack_resume(Callstack *stack,
+                               CallstackView frame,
+                               CallstackError **error);
 
 /**
  * Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes: the frames become

@@ -73,10 +73,10 @@ fn prose(text: &str) -> String {
 /// True if a text has a word as a whole word, in upper or lower case.
 fn has_word(text: &str, word: &str) -> bool {
     let (text, word) = (text.to_lowercase(), word.to_lowercase());
-    let is_letter = |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
-    text.match_indices(&word).any(|(at, _)| {
-        !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + word.len()..].chars().next())
-    })
+    let is_letter =
+        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
+    text.match_indices(&word)
+        .any(|(at, _)| !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + word.len()..].chars().next()))
 }
 
 /// The lines of a text with one of the words, each with the place and the word.
@@ -128,14 +128,28 @@ fn texts_of_models_use_the_terms_of_the_glossary() {
 fn no_text_has_words_that_are_read_twice() {
     let words = HARD.map(str::to_owned);
     let mut problems = Vec::new();
-    for path in files(&["README.md", "COMPARE.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "examples", "bindings"], &["md"]) {
+    for path in
+        files(&["README.md", "COMPARE.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "examples", "bindings"], &["md"])
+    {
         problems.extend(found(&path, &prose(&fs::read_to_string(&path).unwrap()), &words));
     }
-    let folders = ["src", "cli/src", "postgres/src", "native/src", "bindings/node/src", "bindings/opencode/src",
-        "bindings/pi/src", "bindings/claude/src", "bindings/job/src", "bindings/python/src", "bindings/generator/src"];
+    let folders = [
+        "src",
+        "cli/src",
+        "postgres/src",
+        "native/src",
+        "bindings/node/src",
+        "bindings/opencode/src",
+        "bindings/pi/src",
+        "bindings/claude/src",
+        "bindings/job/src",
+        "bindings/python/src",
+        "bindings/generator/src",
+    ];
     for path in files(&folders, &["rs", "ts", "py", "md"]) {
         // Real texts of people and other programs, which the library reads.
-        let is_list = path.ends_with("src/context/approx/words.rs") || path.components().any(|part| part.as_os_str() == "approx");
+        let is_list =
+            path.ends_with("src/context/approx/words.rs") || path.components().any(|part| part.as_os_str() == "approx");
         if !is_list {
             problems.extend(found(&path, &fs::read_to_string(&path).unwrap(), &words));
         }

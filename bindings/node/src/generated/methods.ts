@@ -310,12 +310,12 @@ export abstract class StackMethods extends OpenStack {
   }
 
   /**
-   * Resumes a blocked frame: sets its status to `in_progress` and makes it the active frame. It succeeds
-   * once, so of several processes one continues the frame.
+   * Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame,
+   * and an actor with a name ({@link Stack.asActor}) becomes its holder, so of several actors one resumes it.
    *
-   * @param frame - The frame, `blocked`.
-   * @throws `unknown_frame`, `ambiguous_frame`, `transition` if the frame is not blocked, `held`; the storage
-   * errors.
+   * @param frame - The frame, `blocked` or `in_progress`.
+   * @throws `unknown_frame`, `ambiguous_frame`, `transition` if the frame is neither `blocked` nor
+   * `in_progress`, `held`; the storage errors.
    */
   resume(frame: FrameRef): void {
     this.run("resume", frame)

@@ -1889,7 +1889,7 @@ export interface Pop {
    * The planned frame that begins in the same command. `true`: the first planned sibling that can begin then,
    * if there is one. Default: no frame begins.
    */
-  next?: FrameRef | true | undefined
+  next?: FrameRef | boolean | undefined
   /** The results in full. Default: empty. */
   results?: string | undefined
   /** A short form for the contexts of other frames. Default: the full results are used. */
@@ -2818,15 +2818,15 @@ export interface ToolAnswer {
   /** The effects that the host must carry out. */
   effects: Effect[]
   /**
-   * The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
+   * The frames that the call has popped, or whose ends it has waited for. The answer says how they have
    * ended, or what they wait for.
    */
   ended: Handle[]
   /** Whether the tool call was refused. The text then contains the reason. */
   isError: boolean
   /**
-   * One line for people: what the call was about, and what became of that. Empty if its arguments say it, or
-   * if the answer comes later.
+   * One line for people: what the call was about, and its result. Empty if the arguments say it, or if the
+   * answer comes later.
    */
   title: string
   /** The call that is answered later, by the effect `Answer`. */

@@ -340,14 +340,15 @@ class StackMethods(OpenStack):
         self._run("answer", frame, answer)
 
     def resume(self, frame: FrameRef) -> None:
-        """Resumes a blocked frame: sets its status to `in_progress` and makes it the active frame.
+        """Resumes an open frame: a blocked frame becomes `in_progress` again.
 
-        It succeeds once, so of several processes one continues the frame.
+        The frame becomes the active frame, and an actor with a name (`as_actor`) becomes its holder, so of
+        several actors one resumes it.
 
-        `frame`: The frame, `blocked`.
+        `frame`: The frame, `blocked` or `in_progress`.
 
-        Raises UnknownFrameError, AmbiguousFrameError, TransitionError if the frame is not blocked, HeldError;
-        the storage errors.
+        Raises UnknownFrameError, AmbiguousFrameError, TransitionError if the frame is neither `blocked` nor
+        `in_progress`, HeldError; the storage errors.
         """
         self._run("resume", frame)
 

@@ -1428,7 +1428,7 @@ class Pop(TypedDict):
 
     #: The planned frame that begins in the same command. `true`: the first planned sibling that can begin
     #: then, if there is one. Default: no frame begins.
-    next: NotRequired[Union[Literal[True], FrameRef]]
+    next: NotRequired[Union[FrameRef, bool]]
 
     #: The results in full. Default: empty.
     results: NotRequired[str]
@@ -1952,15 +1952,15 @@ class ToolAnswer(TypedDict):
     #: The effects that the host must carry out.
     effects: list[Effect]
 
-    #: The frames that the call has popped, or for whose ends it has waited: the answer tells how they have
+    #: The frames that the call has popped, or whose ends it has waited for. The answer says how they have
     #: ended, or what they wait for.
     ended: list[Handle]
 
     #: Whether the tool call was refused. The text then contains the reason.
     isError: bool
 
-    #: One line for people: what the call was about, and what became of that. Empty if its arguments say it,
-    #: or if the answer comes later.
+    #: One line for people: what the call was about, and its result. Empty if the arguments say it, or if the
+    #: answer comes later.
     title: str
 
     #: The call that is answered later, by the effect `Answer`.
