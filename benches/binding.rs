@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use callstack_core::{NewFrame, Settings, Stack, StackOptions};
+use callstack_core::{NewFrame, Settings, Stack, StackOptions, Tree};
 use serde_json::json;
 use trees::Texts;
 
@@ -49,10 +49,10 @@ fn main() {
     let own = tempfile::tempdir().unwrap();
     let given = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'));
     let folder = given.map_or_else(|| own.path().to_owned(), PathBuf::from);
-    std::fs::write(folder.join("state.json"), stack.state().unwrap().to_json()).unwrap();
+    std::fs::write(folder.join("state.json"), stack.read(Tree::state).unwrap().to_json()).unwrap();
     let cached = time(20_000, |_| drop(black_box(stack.context(&frame, &settings).unwrap())));
     let cold = time(5_000, |_| {
-        stack.clear_cache(None).unwrap();
+        stack.upkeep().clear_cache(None).unwrap();
         black_box(stack.context(&frame, &settings).unwrap());
     });
     let record = time(20_000, |_| drop(black_box(stack.frame(&frame).unwrap())));

@@ -8,7 +8,7 @@ use std::cell::LazyCell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use callstack_core::{Handle, Settings, Stack, StackOptions};
+use callstack_core::{Handle, Settings, Stack, StackOptions, Tree};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
@@ -54,7 +54,7 @@ fn shapes(criterion: &mut Criterion) {
 
 /// Measures the first context of a tree, when no frame is rendered and no sibling is indexed yet.
 fn first(criterion: &mut Criterion) {
-    let state = trees::full(63, 8, Texts::Large).state().unwrap();
+    let state = trees::full(63, 8, Texts::Large).read(Tree::state).unwrap();
     let settings = Settings::default();
     criterion.benchmark_group("context/first").bench_function(BenchmarkId::from_parameter(63), |bencher| {
         bencher.iter_batched(

@@ -47,7 +47,7 @@ fn new_frame(number: u64, parent: Handle) -> NewFrame {
 /// Returns the frames that can get children: the last frame and its ancestors.
 fn parents(stack: &Stack, size: u64) -> Vec<Handle> {
     let last = stack.resolve(trees::id(size as usize - 1)).unwrap();
-    let mut parents = stack.ancestors(last).unwrap();
+    let mut parents = stack.read(|tree| tree.ancestors(last).collect::<Vec<_>>()).unwrap();
     parents.push(last);
     parents
 }
@@ -126,7 +126,7 @@ fn hold(criterion: &mut Criterion) {
             bencher.iter_batched(
                 || Stack::from_state(state.clone(), StackOptions::default()).0,
                 |stack| {
-                    stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+                    stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
                     stack
                 },
                 BatchSize::PerIteration,

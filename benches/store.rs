@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use callstack_core::{
     Command, Durability, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Results, Stack, StackOptions,
+    Tree,
 };
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tempfile::TempDir;
@@ -48,7 +49,7 @@ fn texts(size: usize) -> Texts {
 fn history_of(size: usize, texts: Texts) -> Vec<u8> {
     let finished = trees::full(size, 8, texts);
     let worked = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
-    let frames = finished.state().unwrap().frames;
+    let frames = finished.read(Tree::state).unwrap().frames;
     for frame in &frames {
         let Frame { session_id, parent_session_id, title, success_criteria, success_criteria_compacted, .. } = frame;
         let new = NewFrame::new(title).id(session_id).criteria(success_criteria);
@@ -73,7 +74,7 @@ fn history_of(size: usize, texts: Texts) -> Vec<u8> {
             .unwrap();
     }
     let mut history = Vec::new();
-    worked.export_history(&mut history).unwrap();
+    worked.history().export(&mut history).unwrap();
     history
 }
 
@@ -90,7 +91,8 @@ fn folder_of(history: &[u8], options: &StackOptions) -> PathBuf {
 /// Measures pushes below the last frame and its ancestors.
 fn pushes(stack: &Stack, size: usize, first: usize, count: usize) -> Duration {
     let last = stack.resolve(trees::id(size - 1)).unwrap();
-    let parents: Vec<Handle> = std::iter::once(last).chain(stack.ancestors(last).unwrap()).collect();
+    let parents: Vec<Handle> =
+        std::iter::once(last).chain(stack.read(|tree| tree.ancestors(last).collect::<Vec<_>>()).unwrap()).collect();
     let commands: Vec<Command> = (first..first + count)
         .map(|number| {
             let frame = NewFrame::new("Parse the configuration")
@@ -139,7 +141,7 @@ fn push(criterion: &mut Criterion) {
                     time.mul_f64(iterations as f64 / count as f64)
                 });
             });
-            if let Some(status) = stack.mirror_status() {
+            if let Some(status) = stack.files().status() {
                 assert_eq!(status.error, None, "the mirror was written");
             }
         }

@@ -224,7 +224,7 @@ fn pushes(folder: &Path) -> Value {
 fn compaction(folder: &Path) -> Value {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
     let began = Instant::now();
-    let compaction = stack.compact_history(u64::MAX).unwrap();
+    let compaction = stack.history().compact(u64::MAX).unwrap();
     let seconds = began.elapsed().as_secs_f64();
     let mut found = serde_json::to_value(compaction).unwrap();
     let peak = line_of("/proc/self/status", "VmHWM:");

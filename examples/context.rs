@@ -9,6 +9,7 @@
 
 use std::process::ExitCode;
 
+use callstack_core::tree::outline;
 use callstack_core::{
     FrameStatus, OutlineOptions, Settings, Stack, StackOptions, StackState, Tree, context::DetailLevel, import,
 };
@@ -49,8 +50,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
     };
     let context = stack.context(handle, &settings).map_err(say)?;
 
-    let outline = OutlineOptions::default().depth(Some(1)).width(100);
-    println!("{}", stack.outline(&outline).map_err(say)?);
+    let options = OutlineOptions::default().depth(Some(1)).width(100);
+    println!("{}", stack.read(|tree| outline(tree, &options)).flatten().map_err(say)?);
     println!("{}", context.xml);
     println!("Considered for {handle}: {} frames", context.report.entries.len());
     for entry in context.report.entries.iter().filter(|entry| entry.detail_level != DetailLevel::Omitted) {

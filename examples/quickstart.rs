@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example quickstart`
 
+use callstack_core::tree::outline;
 use callstack_core::{NewFrame, OutlineOptions, PopStatus, Result, Results, Settings, Stack};
 
 fn main() -> Result<()> {
@@ -27,7 +28,7 @@ fn main() -> Result<()> {
     )?;
 
     stack.activate("routes")?;
-    println!("{}", stack.outline(&OutlineOptions::default())?);
+    println!("{}", stack.read(|tree| outline(tree, &OutlineOptions::default()))??);
     println!("{}", stack.context("routes", &Settings::default())?.xml);
     Ok(())
 }

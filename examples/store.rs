@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callstack_core::tree::outline;
 use callstack_core::{EventQuery, LogQuery, NewFrame, OutlineOptions, PopStatus, Results, Stack, StackOptions};
 use serde_json::json;
 
@@ -16,16 +17,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => std::env::temp_dir().join(format!("callstack-example-{}", std::process::id())),
     };
     let stack = Stack::open(&folder, StackOptions::default())?;
-    for repair in stack.repairs() {
+    for repair in stack.upkeep().repairs() {
         println!("imported with a repair: {repair}");
     }
     work(&stack)?;
-    stack.flush()?;
+    stack.files().flush()?;
 
-    println!("{}", stack.outline(&OutlineOptions::default())?);
+    println!("{}", stack.read(|tree| outline(tree, &OutlineOptions::default()))??);
     println!("In {}:", folder.display());
     print_files(&folder, 1)?;
-    let history = stack.history(&EventQuery::default())?;
+    let history = stack.history().events(&EventQuery::default())?;
     println!("\nThe last 4 of {} events in the database:", history.len());
     for event in &history[history.len().saturating_sub(4)..] {
         println!("  {}", serde_json::to_string(event)?);

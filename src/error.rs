@@ -60,8 +60,8 @@ impl fmt::Display for BudgetUnit {
 ///   file can stay.
 /// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit, and stays
 ///   renamed if the commit fails. If the new ID of a frame is not committed, its log can keep a second name.
-/// - **Files next to the store.** [`Stack::flush`](crate::Stack::flush),
-///   [`Stack::close`](crate::Stack::close) and [`Stack::export_files`](crate::Stack::export_files) can have
+/// - **Files next to the store.** [`Files::flush`](crate::stack::Files::flush),
+///   [`Stack::close`](crate::Stack::close) and [`Files::export`](crate::stack::Files::export) can have
 ///   written some of their files.
 /// - **Several commits.** `tools::advance_run` commits each tool call separately; if one fails, the earlier ones stay.
 ///

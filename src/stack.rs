@@ -5,6 +5,7 @@ mod compact;
 mod contexts;
 mod correcting;
 mod deadline;
+mod files;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 mod health;
 mod heap;
@@ -30,6 +31,7 @@ mod shared_tree;
 mod span_clock;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod upkeep;
 mod word_index;
 mod working;
 
@@ -48,9 +50,12 @@ pub use self::compact::HistoryCompaction;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub use self::compact::RepairedFiles;
 use self::deadline::Deadline;
+pub use self::files::Files;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub use self::health::{Health, HostHealth, MirrorHealth};
 pub use self::heap::Heap;
+pub use self::history::History;
+pub use self::holding::Work;
 #[cfg(feature = "tools")]
 pub(crate) use self::host::Turns;
 #[cfg(feature = "session")]
@@ -63,6 +68,7 @@ pub use self::results::{EditedPlan, Invalidated, Popped, Reopened, Retried, Undo
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
 use self::span_clock::SpanClock;
+pub use self::upkeep::Upkeep;
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 #[cfg(doc)]
@@ -87,8 +93,8 @@ use crate::tree::{Command, Commit, Tree, decide_as};
 ///
 /// **Waiting.** A command waits for commands of other threads and other processes, and for the locks of the files that it
 /// writes, in all up to [`StackOptions::busy_timeout`]; then it fails with [`Error::Busy`]. Queries wait only while a
-/// command changes the tree in memory, not while it uses the disk. (Exceptions: [`Stack::history`] and
-/// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
+/// command changes the tree in memory, not while it uses the disk. (Exceptions: [`History::events`] and
+/// [`History::export`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
 /// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
 /// which it waits up to ten seconds; commands do not wait for it, unless a host asks for the context of a session.)
 ///
@@ -323,13 +329,13 @@ impl Stack {
     /// the store that cannot be read or does not fit the events before it, this and all later commands fail
     /// with the same [`Error::Damaged`], and nothing is written any more, neither to the store nor to the
     /// files. The tree keeps the events before the damage, so queries still work, and
-    /// [`Stack::export_history`] writes exactly these events. `Stack::rebuild` makes a new stack of them in
+    /// [`History::export`] writes exactly these events. `Stack::rebuild` makes a new stack of them in
     /// another folder.
     pub fn is_broken(&self) -> bool {
         self.inner.is_broken.load(Ordering::Acquire)
     }
 
-    fn check_working(&self) -> Result<()> {
+    pub(crate) fn check_working(&self) -> Result<()> {
         if self.is_broken() { Err(Error::Broken {}) } else { Ok(()) }
     }
 

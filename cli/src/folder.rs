@@ -250,7 +250,7 @@ impl StackFolder {
     }
 
     fn note_opened(&self, stack: &Stack) {
-        stack.repairs().iter().for_each(|repair| note(&repair.to_string()));
+        stack.upkeep().repairs().iter().for_each(|repair| note(&repair.to_string()));
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(stack.clone());
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use callstack_core::{NewFrame, Stack, StackOptions};
+use callstack_core::{NewFrame, Stack, StackOptions, Tree};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
@@ -87,12 +87,12 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
     let old = Stack::open(folder.path().join("old"), StackOptions::default()).unwrap();
     old.push(NewFrame::new("Old").id("old")).unwrap();
     let mut history = Vec::new();
-    old.export_history(&mut history).unwrap();
-    old.flush().unwrap();
+    old.history().export(&mut history).unwrap();
+    old.files().flush().unwrap();
     let history = String::from_utf8(history).unwrap();
     let titles = |place: &Path| -> Vec<String> {
         let stack = Stack::open(place, StackOptions::default()).unwrap();
-        stack.state().unwrap().frames.into_iter().map(|frame| frame.title).collect()
+        stack.read(Tree::state).unwrap().frames.into_iter().map(|frame| frame.title).collect()
     };
     for (name, text, arguments, title) in [
         ("lines.txt", "- Schema\n- Login\n", &["plan", "--new", "--root", "--file"][..], "Schema"),
@@ -104,7 +104,7 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
             &["import"],
             "Issue",
         ),
-        ("state.json", &old.state().unwrap().to_json().replace("Old", "State"), &["import"], "State"),
+        ("state.json", &old.read(Tree::state).unwrap().to_json().replace("Old", "State"), &["import"], "State"),
     ] {
         let file = write(&folder, name, &format!("\u{feff}{text}"));
         said(&place, &[arguments, &[&file]].concat());
@@ -144,8 +144,8 @@ fn files_of_titles_and_check_lists_become_plans() {
         let file = file.to_str().unwrap();
         said(folder.path(), &["plan", "--new", "--root", "--file", file]);
         let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-        let ready: Vec<String> =
-            stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect();
+        let title = |tree: &Tree, frame| tree.node(frame).title().to_owned();
+        let ready: Vec<String> = stack.read(|tree| tree.ready().map(|frame| title(tree, frame)).collect()).unwrap();
         assert_eq!(ready, titles, "{name}");
     }
     // Imports the same plan a second time, and below a frame.
@@ -158,7 +158,8 @@ fn files_of_titles_and_check_lists_become_plans() {
     }
     said(&place, &["import", &list]);
     let stack = Stack::open(&place, StackOptions::default()).unwrap();
-    assert_eq!((stack.children("f1").unwrap().len(), stack.state().unwrap().frames.len()), (2, 7));
+    let shop = stack.resolve("f1").unwrap();
+    assert_eq!(stack.read(|tree| (tree.children(shop).len(), tree.len())).unwrap(), (2, 7));
     let chained = run(&place, &["plan", "--chain", "--file", &list]);
     assert_eq!(chained.status.code(), Some(2), "{}", String::from_utf8_lossy(&chained.stderr));
     let utf16: Vec<u8> = "\u{feff}Schéma\r\nRoutes".encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callstack_core::frame::{FrameLimits, ModelRequest};
-use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{NewFrame, PopStatus, Stack, StackOptions, Tree};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -199,7 +199,7 @@ fn with_a_damaged_snapshot() -> TempDir {
         let frame = stack.push(NewFrame::new(format!("Task number {number}")).root()).unwrap();
         stack.pop(frame, PopStatus::Completed, "Done").unwrap();
     }
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     stack.close().unwrap();
     let path = folder.path().join("stack.db");
     let (mut bytes, whole) = (fs::read(&path).unwrap(), br#""title":"Task number 7""#);
@@ -282,7 +282,7 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
 fn an_exported_state_is_the_same_in_a_file_and_on_the_standard_output() {
     let (folder, other) = (folder(), TempDir::new().unwrap());
     let stack = three_tasks(folder.path());
-    let state = stack.state().unwrap();
+    let state = stack.read(Tree::state).unwrap();
     stack.close().unwrap();
     let file = other.path().join("state.json");
     assert!(run(folder.path(), &["export", file.to_str().unwrap()]).status.success());
@@ -320,7 +320,7 @@ fn an_examination_beside_a_process_that_works_finds_nothing_wrong() {
         scope.spawn(|| {
             for number in 0.. {
                 stack.add_decision("shop", format!("Decision {number}")).unwrap();
-                stack.flush().unwrap();
+                stack.files().flush().unwrap();
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
@@ -349,7 +349,7 @@ fn the_newest_events_of_a_long_history_are_those_at_its_end() {
     };
     stack.import((0..9_000).map(frame).collect()).unwrap();
     stack.add_decision("shop", "The last one").unwrap();
-    let all = stack.history(&callstack_core::EventQuery::default()).unwrap();
+    let all = stack.history().events(&callstack_core::EventQuery::default()).unwrap();
     stack.close().unwrap();
     for tail in [0, 1, 5_000, 20_000] {
         let shown = data(folder.path(), &["history", "--tail", &tail.to_string()]);
@@ -511,7 +511,7 @@ fn a_damaged_frame_fails_what_shows_or_exports_it() {
     stack.push(NewFrame::new("Lost frame")).unwrap();
     stack.pop("Lost frame", PopStatus::Completed, "Done").unwrap();
     stack.push(NewFrame::new("Shop")).unwrap();
-    stack.compact_history(u64::MAX).unwrap();
+    stack.history().compact(u64::MAX).unwrap();
     stack.close().unwrap();
     let other = TempDir::new().unwrap();
     let export = other.path().join("out.json");

@@ -794,7 +794,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
     server.pop("one", "orders.rs");
     ends_with(&server.pop("one", "the shop"), "The task is over.\nYou are in no frame.");
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 3);
+    assert_eq!(stack.read(|tree| tree.with_status(FrameStatus::Completed).count()).unwrap(), 3);
     assert_eq!(stack.frame("f2").unwrap().decisions, ["Cents, so that sums are exact"]);
 }
 
@@ -900,7 +900,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
         popped,
         "f5 (Page) is completed. Nothing is left below f1: check its criteria, then pop it.\nYou are in f1 (Shop)."
     );
-    assert_eq!(project.stack().with_status(FrameStatus::Completed).unwrap().len(), 4);
+    assert_eq!(project.stack().read(|tree| tree.with_status(FrameStatus::Completed).count()).unwrap(), 4);
 }
 
 #[test]
@@ -1033,7 +1033,7 @@ fn two_subagents_at_once_do_not_mix() {
     server.done(Some("lead"), "pop", json!({ "status": "completed", "results": "README", "frame": "f5" }));
     ends_with(&server.pop("lead", "the shop"), "You are in no frame.");
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 5);
+    assert_eq!(stack.read(|tree| tree.with_status(FrameStatus::Completed).count()).unwrap(), 5);
     assert_eq!(stack.frame("f3").unwrap().artifacts, ["mail.rs"]);
     assert_eq!(stack.frame("f2").unwrap().results.as_deref(), Some("cart.rs"));
 }
@@ -1455,7 +1455,7 @@ fn a_conversation_that_pops_below_the_frame_of_a_worker_does_not_take_that() {
     let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] });
     server.done(Some("lead"), "plan", plan);
     let stack = project.stack();
-    let held = stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    let held = stack.work().hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
     assert_eq!(held.handle.to_string(), "f2");
     for (conversation, back) in [("b", "You are in no frame."), ("lead", "You are in f1 (Shop).")] {
         let push = json!({ "title": "Rates", "successCriteria": "It works", "frame": "f2" });
@@ -1560,7 +1560,7 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     server.push("one", "Shop");
     let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }], "frame": "f1" });
     server.done(Some("one"), "plan", plan);
-    let held = project.stack().hold(NewHold::new("anna", 500)).unwrap().unwrap();
+    let held = project.stack().work().hold(NewHold::new("anna", 500)).unwrap().unwrap();
     assert_eq!(held.handle.to_string(), "f2");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
     assert!(refused.contains("worker `anna` runs f2 (Cart)"), "{refused}");
@@ -1578,8 +1578,8 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     thread::sleep(Duration::from_millis(600));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));
     let stack = project.stack();
-    assert_eq!(stack.renew(&held, 1_000).unwrap_err().code(), "hold_lost");
-    assert_eq!(stack.hold(NewHold::new("ben", 1_000)).unwrap(), None);
+    assert_eq!(stack.work().renew(&held, 1_000).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.work().hold(NewHold::new("ben", 1_000)).unwrap(), None);
 }
 
 #[test]
@@ -1749,9 +1749,11 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     server.push("one", "Cart");
     assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Other conversations work in them"));
     // The conversation has ended without a message, and its lease has ended.
-    for frame in ["f1", "f2"] {
-        project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
-        project.stack().resume(frame).unwrap();
+    for handle in ["f1", "f2"] {
+        let (frame, status) = (handle.into(), FrameStatus::Blocked);
+        let blocked = callstack_core::Command::SetStatus { frame, status, results: None, results_compacted: None };
+        project.stack().execute(blocked).unwrap();
+        project.stack().resume(handle).unwrap();
     }
     let told = instructions(&project);
     assert!(told.contains(r#"No one works on f2 (Cart): activate {"frame": "f2"} resumes it"#), "{told}");
@@ -1975,7 +1977,7 @@ fn hostile_messages_harm_nobody() {
     // A name that is too long does not count as a name.
     server.refused(Some(&"y".repeat(100_000)), "push", json!({ "title": "Blog", "successCriteria": "It works" }));
     assert_eq!(server.end(), Some(0));
-    assert!(project.stack().health().unwrap().is_sound());
+    assert!(project.stack().upkeep().health().unwrap().is_sound());
 }
 
 /// A call of `push` with a title, as the host writes it into JSON.
@@ -2104,7 +2106,7 @@ fn many_servers_share_a_stack() {
         }
     });
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 200);
+    assert_eq!(stack.read(|tree| tree.with_status(FrameStatus::Completed).count()).unwrap(), 200);
     stack
         .read(|tree| {
             for root in tree.roots() {

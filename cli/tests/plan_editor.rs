@@ -58,7 +58,8 @@ impl Place {
     /// Titles and statuses below the shop, in their order.
     fn parts(&self) -> Vec<(String, FrameStatus)> {
         self.stack.refresh().unwrap();
-        let children = self.stack.children("shop").unwrap();
+        let shop = self.stack.resolve("shop").unwrap();
+        let children = self.stack.read(|tree| tree.children(shop).to_vec()).unwrap();
         let frames = children.into_iter().map(|child| self.stack.frame(child).unwrap());
         frames.map(|frame| (frame.title, frame.status)).collect()
     }

@@ -101,7 +101,7 @@ fn wait_for_end(process: &str) {
 fn takes_over(folder: &Path, handle: Handle) -> (Stack, Hold) {
     let later = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64 + 3_600_000;
     let ahead = Stack::open(folder.join(".callstack"), StackOptions::default().clock(Arc::new(later))).unwrap();
-    let held = ahead.hold(NewHold::new("other", 60_000).frame(handle)).unwrap().unwrap();
+    let held = ahead.work().hold(NewHold::new("other", 60_000).frame(handle)).unwrap().unwrap();
     (ahead, held)
 }
 
@@ -129,7 +129,7 @@ fn workers_share_the_frames_of_a_plan_and_do_each_once() {
     done.dedup();
     assert_eq!(done.len(), 52);
     place.stack.refresh().unwrap();
-    for handle in place.stack.with_status(FrameStatus::Completed).unwrap() {
+    for handle in place.stack.read(|tree| tree.with_status(FrameStatus::Completed).collect::<Vec<_>>()).unwrap() {
         let Frame { title, results, .. } = place.stack.frame(handle).unwrap();
         assert_eq!(results.unwrap(), format!("results of {title}"));
     }
@@ -335,14 +335,14 @@ fn a_frame_that_is_put_back_is_tried_again() {
     assert_eq!(place.frame(frame).results.unwrap(), "ok");
     // A person who looks in the meantime sees it.
     place.plan("Mail");
-    let held = place.stack.hold(NewHold::new("one", 3_600_000)).unwrap().unwrap();
+    let held = place.stack.work().hold(NewHold::new("one", 3_600_000)).unwrap().unwrap();
     let shown = || {
         let mut show = Command::new(env!("CARGO_BIN_EXE_callstack"));
         let show = show.arg("--stack").arg(place.file(".callstack")).args(["show", "Mail"]).output().unwrap();
         String::from_utf8(show.stdout).unwrap()
     };
     assert!(shown().contains("worker   one, since "), "{}", shown());
-    place.stack.finish(&held, Finish::Later { wait: Some(3_600_000) }).unwrap();
+    place.stack.work().finish(&held, Finish::Later { wait: Some(3_600_000) }).unwrap();
     assert!(shown().contains("worker   one, which has put it back until "), "{}", shown());
 }
 
@@ -351,7 +351,7 @@ fn a_worker_waits_for_others_and_for_new_frames() {
     let place = Place::new();
     let first = place.plan("First");
     let second = place.stack.plan(NewFrame::new("Second").root().depends_on(first)).unwrap();
-    let other = place.stack.hold(NewHold::new("other", 3_600_000)).unwrap().unwrap();
+    let other = place.stack.work().hold(NewHold::new("other", 3_600_000)).unwrap().unwrap();
     let patient = place.start(&["--wait"], "echo $CALLSTACK_TITLE >> done");
     let worker = place.start(&[], "echo $CALLSTACK_TITLE >> done");
     place.stack.as_actor(&other).pop(first, PopStatus::Completed, "done").unwrap();
@@ -369,7 +369,7 @@ fn long_running_commands_keep_their_frame() {
     let place = Place::new();
     let frame = place.plan("Cart");
     let renewed = || {
-        let events = place.stack.history(&EventQuery::default().kind("held")).unwrap();
+        let events = place.stack.history().events(&EventQuery::default().kind("held")).unwrap();
         let generations = events.iter().filter_map(|event| match &event.change {
             Change::Held { holder } => Some(holder.generation),
             _ => None,
@@ -661,7 +661,7 @@ fn a_planned_root_in_the_hands_of_a_person_is_not_done() {
 fn a_pop_without_a_name_leaves_the_frame_of_a_worker() {
     let place = Place::new();
     let root = place.plan("Shop");
-    let held = place.stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    let held = place.stack.work().hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
     place.stack.as_actor(&held).set_active(root).unwrap();
     let pop = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
@@ -775,7 +775,7 @@ fn what_waits_in_vain_is_named() {
     place.stack.plan(NewFrame::new("Total").below(cart)).unwrap();
     let left_over = place.plan("Left over");
     place.stack.plan(NewFrame::new("Below it").below(left_over)).unwrap();
-    place.stack.hold(NewHold::new("anna", 1).frame(failed)).unwrap().unwrap();
+    place.stack.work().hold(NewHold::new("anna", 1).frame(failed)).unwrap().unwrap();
     place.stack.pop(failed, PopStatus::Failed, "no").unwrap();
     place.stack.activate(left_over).unwrap();
     place.stack.pop(left_over, PopStatus::Completed, "done").unwrap();
@@ -831,7 +831,7 @@ fn a_person_does_not_take_a_frame_that_a_worker_has() {
             .output()
             .unwrap()
     };
-    place.stack.hold(NewHold::new("anna", 400)).unwrap().unwrap();
+    place.stack.work().hold(NewHold::new("anna", 400)).unwrap().unwrap();
     let refused = activate();
     assert_eq!(refused.status.code(), Some(4));
     assert!(errors(&refused).contains("the worker anna has f1 until"), "{}", errors(&refused));
@@ -865,7 +865,7 @@ fn a_frame_that_was_begun_too_often_is_blocked() {
     let frame = place.plan("Cart");
     // Two workers that have ended.
     for _ in 0..2 {
-        place.stack.hold(NewHold::new("gone", 1)).unwrap().unwrap();
+        place.stack.work().hold(NewHold::new("gone", 1)).unwrap().unwrap();
         thread::sleep(Duration::from_millis(5));
     }
     let tried = |tries: &str| worked(&place.command(&["--tries", tries], "echo done").output().unwrap());
@@ -898,7 +898,7 @@ fn with_a_frame_that_cannot_be_started() -> (Place, Handle, Handle) {
     let stack = Stack::open(before.path(), StackOptions::default()).unwrap();
     let [bad, good] = ["BAD", "good"].map(|id| stack.plan(NewFrame::new("Part").id(id).root()).unwrap());
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     // An ID that cannot come from a command or from an import.
     let history = String::from_utf8(history).unwrap().replace("BAD", &huge());
     let stack = Stack::rebuild(folder.path().join(".callstack"), history.as_bytes(), StackOptions::default()).unwrap();
@@ -985,7 +985,7 @@ fn a_budget_that_is_too_small_for_every_frame_ends_the_worker() {
 fn no_command_of_an_old_generation_changes_the_stack() {
     let place = Place::new();
     let frame = place.plan("Build");
-    let hold = |worker: &str| place.stack.hold(NewHold::new(worker, 1)).unwrap();
+    let hold = |worker: &str| place.stack.work().hold(NewHold::new(worker, 1)).unwrap();
     hold("slow").unwrap();
     thread::sleep(Duration::from_millis(5));
     assert_eq!(hold("fast").unwrap().generation, 2);

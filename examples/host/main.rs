@@ -8,6 +8,7 @@ use std::error::Error;
 
 use callstack_core::fold::{FoldSettings, Wire, fold};
 use callstack_core::stack::HostSettings;
+use callstack_core::tree::outline;
 use callstack_core::{OutlineOptions, Stack, tools};
 use serde_json::{Value, json};
 
@@ -34,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for request in 1.. {
         // Before each request: the context of the frame in which the conversation is, and the folded conversation.
         let found = stack.host().context(SESSION)?.ok_or("the session has no frame")?;
-        let folded = fold(Wire::Chat, &json!({ "messages": messages }).to_string(), &FoldSettings::default());
+        let conversation = json!({ "messages": messages }).to_string();
+        let folded = fold(Wire::Chat, &conversation, &FoldSettings::default());
         let reply = ask(request, &found.context.stable, &folded.text, &found.context.volatile, &tools);
         println!("request {request}: {} bytes of messages", folded.text.len());
         messages.push(reply.clone());
@@ -52,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     report(json!({ "kind": "sessionIdle", "sessionID": SESSION }))?;
-    println!("{}", stack.outline(&OutlineOptions::default())?);
+    println!("{}", stack.read(|tree| outline(tree, &OutlineOptions::default()))??);
     Ok(())
 }
 

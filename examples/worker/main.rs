@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [folder, command, rest @ ..] = &arguments[..] else { return Err("worker STACK COMMAND…".into()) };
     let stack = Stack::open(folder, StackOptions::default())?;
     loop {
-        let Some(hold) = stack.hold(NewHold::new(format!("worker-{}", id()), LEASE))? else {
-            let left = stack.work_left(None)?;
+        let Some(hold) = stack.work().hold(NewHold::new(format!("worker-{}", id()), LEASE))? else {
+            let left = stack.work().left(None)?;
             if left.free + left.held + left.later == 0 {
                 return Ok(());
             }
@@ -36,13 +36,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         while !work.is_finished() {
             sleep(Duration::from_millis(50));
             if renewed.elapsed() > Duration::from_millis(LEASE / 3) {
-                stack.renew(&hold, LEASE)?;
+                stack.work().renew(&hold, LEASE)?;
                 renewed = Instant::now();
             }
         }
         let output = work.join().map_err(|_| "the thread of the command has panicked")??;
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let results = Results::new(if said.is_empty() { "It wrote nothing.".to_owned() } else { said });
-        stack.finish(&hold, if output.status.success() { Finish::Done(results) } else { Finish::Failed(results) })?;
+        stack
+            .work()
+            .finish(&hold, if output.status.success() { Finish::Done(results) } else { Finish::Failed(results) })?;
     }
 }

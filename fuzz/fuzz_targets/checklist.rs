@@ -4,6 +4,7 @@
 
 use callstack_core::{Stack, import};
 use libfuzzer_sys::fuzz_target;
+use support::Queries;
 
 fuzz_target!(|text: &str| {
     let Ok(plan) = import::checklist(text) else { return };

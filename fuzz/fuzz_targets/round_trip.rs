@@ -4,6 +4,7 @@
 
 use callstack_core::{FrameStatus, NewFrame, PopStatus, Stack, import};
 use libfuzzer_sys::fuzz_target;
+use support::Queries;
 
 fuzz_target!(|input: (&[u8], &str)| {
     let (steps, text) = input;

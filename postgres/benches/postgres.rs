@@ -205,7 +205,7 @@ fn large(server: &Server, database: &str) {
         let filling = thread::spawn(move || {
             let source = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
             fill(&source, frames);
-            source.export_history(&mut writer).unwrap();
+            source.history().export(&mut writer).unwrap();
         });
         Stack::rebuild_at_url(&url, std::io::BufReader::new(reader), StackOptions::default()).unwrap();
         filling.join().unwrap();

@@ -12,7 +12,7 @@ use callstack_core::{
 };
 use callstack_postgres::{Access, Listener, OpenUrl, PostgresOptions, PostgresServer, grant, migrate, revoke};
 use serde_json::json;
-use support::Random;
+use support::{Queries, Random};
 
 use crate::server::{Disk, Server, as_server, database_of, free_port, give_away, program};
 
@@ -44,10 +44,10 @@ fn a_stack_is_the_same_for_all_who_open_it() {
     assert!(stack.refresh().unwrap());
     assert_eq!(stack.frame("ses_last").unwrap().decisions, ["Use PostgreSQL"]);
     assert!(!stack.refresh().unwrap());
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
     // A search by the beginning of an ID, by a title or by a status finds frames in the database.
     let forgetful = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     assert_eq!(forgetful.resolve("root \0ä17").unwrap(), stack.resolve("root \0ä17").unwrap());
     assert_eq!(forgetful.resolve("root \0ä1").unwrap(), stack.resolve("root \0ä1").unwrap());
     assert_eq!(forgetful.resolve("Tree 3").unwrap(), stack.resolve("Tree 3").unwrap());
@@ -108,7 +108,7 @@ fn roles_use_their_tenants_and_no_others() {
     let writer = open(&format!("{}/ours/shop", as_role("writer")));
     writer.push(NewFrame::new("By the writer").below("ses_1").id("ses_2")).unwrap();
     writer.log("ses_2").append(&[json!("a line")]).unwrap();
-    writer.compact_history(0).unwrap();
+    writer.history().compact(0).unwrap();
     open(&format!("{}/ours/another", as_role("writer"))).push(NewFrame::new("New")).unwrap();
 
     let reader = open(&format!("{}/ours/shop", as_role("reader")));
@@ -189,8 +189,8 @@ fn roles_use_their_tenants_and_no_others() {
     let by_owner = open(&format!("{url}/ours/shop"));
     by_owner.add_decision("ses_1", "By the owner").unwrap();
     by_owner.log("ses_1").append(&[json!("a line")]).unwrap();
-    by_owner.compact_history(0).unwrap();
-    by_owner.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    by_owner.history().compact(0).unwrap();
+    by_owner.files().prune_logs(LogLimits::default().bytes(0)).unwrap();
     assert!(reader.refresh().unwrap());
 
     let forbidden = Stack::open_url(&format!("{}/mine/shop", as_role("writer")), StackOptions::default()).unwrap_err();
@@ -255,7 +255,7 @@ fn names_and_texts_of_any_length_are_kept() {
         stack.push(NewFrame::new("Long").id(id.clone()).criteria(long(5_000_000)).root()).unwrap();
         stack.pop(id.as_str(), PopStatus::Completed, "done").unwrap();
     }
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     for (place, id) in ids.iter().enumerate() {
         assert_eq!(stack.resolve(id.as_str()).unwrap().index(), place);
         assert_eq!(stack.resolve(&id[..310]).unwrap().index(), place, "by its beginning");
@@ -271,7 +271,7 @@ fn a_stack_can_be_removed() {
     let connections = PostgresServer::connect(&url, PostgresOptions::default()).unwrap();
     let stack = filled(&format!("{url}/shop"));
     stack.log("ses_last").append(&[json!("a line")]).unwrap();
-    stack.compact_history(u64::MAX).unwrap();
+    stack.history().compact(u64::MAX).unwrap();
     let other = filled(&format!("{url}/other"));
     assert!(connections.remove("default", "shop").unwrap());
     assert!(!connections.remove("default", "shop").unwrap());
@@ -297,10 +297,10 @@ fn logs_are_in_the_database() {
     let page = open(&url).log("ses_other").read(&LogQuery::default().search("2999")).unwrap();
     assert_eq!((page.total, page.lines[0].number), (6_000, 5_999));
     assert_eq!(stack.log(root).read(&LogQuery::default().range(10, 12).tail(2)).unwrap().lines[0].number, 11);
-    let before = stack.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    let before = stack.files().prune_logs(LogLimits::default().bytes(0)).unwrap();
     assert_eq!((before.files, before.left > 100_000), (0, true), "the frame is not finished");
     stack.pop(root, PopStatus::Completed, "done").unwrap();
-    let pruned = stack.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    let pruned = stack.files().prune_logs(LogLimits::default().bytes(0)).unwrap();
     assert_eq!((pruned.files, pruned.bytes, pruned.left), (1, before.left, 0));
     assert_eq!(stack.log(root).read(&LogQuery::default()).unwrap().total, 0);
 }
@@ -311,14 +311,14 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
     let database = server.database();
     let exported = |stack: &Stack| {
         let mut text = Vec::new();
-        stack.export_history(&mut text).unwrap();
+        stack.history().export(&mut text).unwrap();
         text
     };
     let stack = filled(&format!("{database}/shop"));
-    stack.compact_history(u64::MAX).unwrap();
+    stack.history().compact(u64::MAX).unwrap();
     // Frames of the compacted base that change later.
     stack.add_decision("root \0ä7", "late").unwrap();
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     (0..5).for_each(|number| stack.add_decision("ses_last", format!("Decision {number}")).unwrap());
     let text = exported(&stack);
     let folder = tempfile::tempdir().unwrap();
@@ -327,14 +327,17 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
     let copy = Stack::rebuild_at_url(&url, &*exported(&in_folder), StackOptions::default().finished_frames(0)).unwrap();
     for copy in [&in_folder, &copy, &open(&url)] {
         assert_eq!(copy.state().unwrap(), stack.state().unwrap());
-        assert_eq!(copy.history(&EventQuery::default()).unwrap(), stack.history(&EventQuery::default()).unwrap());
+        assert_eq!(
+            copy.history().events(&EventQuery::default()).unwrap(),
+            stack.history().events(&EventQuery::default()).unwrap()
+        );
         assert_eq!(exported(copy), text);
-        assert_eq!(copy.check_history().unwrap(), [""; 0]);
+        assert_eq!(copy.history().check().unwrap(), [""; 0]);
     }
     let root = copy.push(NewFrame::new("After").root()).unwrap();
     copy.pop(root, PopStatus::Completed, "done").unwrap();
-    assert!(copy.compact_history(u64::MAX).unwrap().trees > 0);
-    copy.repair().unwrap();
+    assert!(copy.history().compact(u64::MAX).unwrap().trees > 0);
+    copy.upkeep().repair().unwrap();
     assert_eq!(open(&url).state().unwrap(), copy.state().unwrap());
     // A text that cannot be a history leaves nothing in the database.
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
@@ -364,7 +367,7 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
 fn frames_of_a_stack_that_is_not_in_the_statistics_are_found_by_their_index() {
     let server = Server::shared();
     let url = server.database();
-    filled(&format!("{url}/known")).compact_history(0).unwrap();
+    filled(&format!("{url}/known")).history().compact(0).unwrap();
     let database = database_of(&url);
     server.sql(
         database,
@@ -387,11 +390,11 @@ fn a_stack_that_is_made_of_its_history_has_the_mirror_of_its_url() {
     let database = server.database();
     let stack = filled(&format!("{database}/shop"));
     let mut text = Vec::new();
-    stack.export_history(&mut text).unwrap();
+    stack.history().export(&mut text).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let url = format!("{database}/copy?sslmode=disable&mirror={}", folder.path().display());
     let copy = Stack::rebuild_at_url(&url, &*text, StackOptions::default()).unwrap();
-    copy.flush().unwrap();
+    copy.files().flush().unwrap();
     assert!(fs::read_to_string(folder.path().join("state.json")).unwrap().contains("ses_last"));
 }
 
@@ -411,21 +414,21 @@ fn a_large_history_is_rebuilt_and_compacted_piece_by_piece() {
         source.pop(root, PopStatus::Completed, "done").unwrap();
     }
     let mut history = Vec::new();
-    source.export_history(&mut history).unwrap();
+    source.history().export(&mut history).unwrap();
     assert!(history.len() > 8 << 20, "the history has only {} bytes", history.len());
     let url = format!("{database}/copy");
     let options = || StackOptions::default().finished_frames(50);
     let copy = Stack::rebuild_at_url(&url, &*history, options()).unwrap();
     assert_eq!(copy.state().unwrap(), source.state().unwrap());
     assert_eq!(Stack::rebuild_at_url(&url, &*history, options()).unwrap_err().code(), "not_empty");
-    let compacted = copy.compact_history(u64::MAX).unwrap();
+    let compacted = copy.history().compact(u64::MAX).unwrap();
     assert_eq!(compacted.trees, 150);
-    assert!(copy.history(&EventQuery::default()).unwrap().len() < 3);
+    assert!(copy.history().events(&EventQuery::default()).unwrap().len() < 3);
     copy.push(NewFrame::new("After").root()).unwrap();
     let again = Stack::open_url(&url, options()).unwrap();
     assert_eq!(again.state().unwrap(), copy.state().unwrap());
-    assert_eq!(again.check_history().unwrap(), [""; 0]);
-    again.repair().unwrap();
+    assert_eq!(again.history().check().unwrap(), [""; 0]);
+    again.upkeep().repair().unwrap();
     assert_eq!(again.state().unwrap(), copy.state().unwrap());
     // A history that cannot be read to its end leaves nothing in the database.
     let half = &history[..history.len() - 10];
@@ -481,7 +484,7 @@ fn many_stacks_share_few_connections() {
                 for round in 0..20 {
                     for stack in &stacks {
                         stack.push(NewFrame::new(format!("Frame {round}")).root()).unwrap();
-                        stack.history(&EventQuery::default()).unwrap();
+                        stack.history().events(&EventQuery::default()).unwrap();
                     }
                 }
             })
@@ -507,7 +510,7 @@ fn commits_that_must_last_wait_for_the_disk() {
     lazy.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let written = position();
     assert!(!is_on_disk(&written), "the server does not wait for the disk");
-    lazy.flush().unwrap();
+    lazy.files().flush().unwrap();
     assert!(is_on_disk(&written));
     let durable = Stack::open_url(&url, StackOptions::default().durability(Durability::Full)).unwrap();
     durable.add_decision("ses_1", "durable").unwrap();
@@ -549,7 +552,7 @@ fn a_stack_works_through_a_pooler_in_transaction_mode() {
     });
     let stack = open(&format!("{url}/shop"));
     assert_eq!(stack.frame("ses_1").unwrap().decisions.len(), 300);
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
     pooler.kill().unwrap();
     pooler.wait().unwrap();
 }
@@ -672,7 +675,7 @@ fn a_process_that_stops_in_a_command_holds_up_the_others_for_a_while_only() {
     stack.add_decision(root, "of another").unwrap();
     let error = stopped.commit().unwrap_err();
     assert!(matches!(error, Error::Disconnected { is_outcome_unknown: false, .. }), "{error}");
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
     stack.refresh().unwrap();
     assert_eq!(stack.frame(root).unwrap().decisions, ["decision 3", "of another"]);
 }
@@ -689,14 +692,14 @@ fn searches_find_what_a_look_at_all_frames_finds() {
     // Row-level security lets a role use the index of the table only with such operators.
     let leaks = "SELECT count(*) FROM pg_proc WHERE proname IN ('text_ge', 'text_lt', 'int8eq') AND NOT proleakproof";
     assert_eq!(server.sql(database_of(&database), leaks).trim(), "0");
-    stacks[0].compact_history(0).unwrap();
+    stacks[0].history().compact(0).unwrap();
     support::searches::follow(&[open(&url), open(&url)], 20, 2);
     let frame = stacks[0].push(NewFrame::new("Logged").root()).unwrap();
     stacks[0].log(frame).append(&[json!("first"), json!("second")]).unwrap();
     stacks[0].pop(frame, PopStatus::Completed, "Done").unwrap();
     let find = |word: &str| stacks[0].search(&SearchQuery::new(word).logs(true)).unwrap().frames.len();
     assert_eq!(find("second"), 1);
-    stacks[0].prune_logs(LogLimits::default().bytes(0)).unwrap();
+    stacks[0].files().prune_logs(LogLimits::default().bytes(0)).unwrap();
     stacks[0].log(frame).append(&[json!("third")]).unwrap();
     assert_eq!((find("second"), find("third")), (0, 1));
 }

@@ -113,7 +113,7 @@ pub fn check(url: &str, sure: &[String], tried: &[String]) {
     for decision in found {
         assert!(tried.contains(decision), "{decision} was refused as unchanged, and is there");
     }
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
 }
 
 /// The decisions that a caller has tried to record.
@@ -247,7 +247,7 @@ fn slow_connections_are_only_slow() {
     for number in 0..50 {
         stack.add_decision("ses_1", format!("{number}")).unwrap();
     }
-    assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 52);
+    assert_eq!(stack.history().events(&EventQuery::default()).unwrap().len(), 52);
 }
 
 #[test]
@@ -389,5 +389,5 @@ fn commits_that_an_asynchronous_failover_has_lost_are_reported() {
     let again = Stack::open_url(&url, StackOptions::default()).unwrap();
     assert_eq!(again.frame("ses_1").unwrap().decisions, [""; 0]);
     again.add_decision("ses_1", "after").unwrap();
-    assert_eq!(again.check_history().unwrap(), [""; 0]);
+    assert_eq!(again.history().check().unwrap(), [""; 0]);
 }

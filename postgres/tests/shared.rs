@@ -8,10 +8,10 @@ use std::sync::Arc;
 use callstack_core::{LogQuery, Stack, StackOptions, StackState, Store};
 use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
 use proptest::prelude::*;
-use support::Random;
 use support::faults::{self, Faulty, Place};
 use support::processes::Suite;
 use support::setting;
+use support::{Queries, Random};
 
 use crate::server::Server;
 
@@ -103,7 +103,7 @@ impl Place for Row {
     fn check(&self, context: &str) {
         let stack =
             Stack::with_store(self.server.store("default", &self.stack).unwrap(), StackOptions::default()).unwrap();
-        assert_eq!(stack.check_history().unwrap(), [""; 0], "{context}");
+        assert_eq!(stack.history().check().unwrap(), [""; 0], "{context}");
     }
 }
 
@@ -159,7 +159,7 @@ fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
             .spawn()
             .unwrap()
     });
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
 }
 
 #[test]
@@ -186,5 +186,5 @@ fn what_a_dead_machine_held_others_go_on_with() {
             .spawn()
             .unwrap()
     });
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
 }

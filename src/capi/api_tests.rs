@@ -130,6 +130,21 @@ fn plain(documentation: &str) -> String {
     in_json.map_or(text.clone(), |at| text[..at].to_owned())
 }
 
+/// What names of Rust are in other languages. The methods of handles are functions of the stack there.
+const NAMES: [(&str, &str); 11] = [
+    ("History::events", "history"),
+    ("History::export", "export_history"),
+    ("History::compact", "compact_history"),
+    ("Files::export", "export_files"),
+    ("Work::left", "work_left"),
+    ("History::", ""),
+    ("Files::", ""),
+    ("Upkeep::", ""),
+    ("Work::", ""),
+    ("Error::", ""),
+    ("Stack::", ""),
+];
+
 /// A text with `[`name`](target)` and `[`name`]` as `name` in code.
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
@@ -138,7 +153,8 @@ fn without_links(text: &str) -> String {
         let Some(length) = rest[start..].find("`]") else { break };
         let name = &rest[start + 1..start + length + 1];
         plain.push_str(&rest[..start]);
-        plain.push_str(&name.replace("Error::", "").replace("Stack::", ""));
+        let named = |name: String, (rust, function): &(&str, &str)| name.replace(rust, function);
+        plain.push_str(&NAMES.iter().fold(name.to_owned(), named));
         rest = &rest[start + length + 2..];
         if rest.starts_with('(') {
             rest = rest.split_once(')').map_or("", |(_, after)| after);

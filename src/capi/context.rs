@@ -152,7 +152,9 @@ pub unsafe extern "C" fn callstack_clear_cache(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, (), error, |stack| Ok(stack.clear_cache(frame.optional_frame("frame")?)?)) }
+    unsafe {
+        Callstack::read(stack, (), error, |stack| Ok(stack.upkeep().clear_cache(frame.optional_frame("frame")?)?))
+    }
 }
 
 /// Returns the settings of contexts that follow from the environment: the defaults, replaced by the values of

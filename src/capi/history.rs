@@ -27,7 +27,7 @@ pub unsafe extern "C" fn callstack_history(
         Callstack::read(stack, out_events, error, |stack| {
             let HistoryQuery { since, until, frame, kind, limit } = query.optional_record("query")?;
             let frame = frame.map(|frame| stack.resolve(frame)).transpose()?;
-            Ok(to_json(&stack.history(&EventQuery { since, until, frame, kind, limit })?))
+            Ok(to_json(&stack.history().events(&EventQuery { since, until, frame, kind, limit })?))
         })
     }
 }
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn callstack_export_history(
     unsafe {
         Callstack::read(stack, out_history, error, |stack| {
             let mut history = Vec::new();
-            stack.export_history(&mut history)?;
+            stack.history().export(&mut history)?;
             Ok(String::from_utf8(history).expect("JSON is UTF-8"))
         })
     }

@@ -29,7 +29,9 @@ pub unsafe extern "C" fn callstack_hold(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::write(stack, out_hold, error, |stack| Ok(to_json(&stack.hold(request.record("request")?)?))) }
+    unsafe {
+        Callstack::write(stack, out_hold, error, |stack| Ok(to_json(&stack.work().hold(request.record("request")?)?)))
+    }
 }
 
 /// Extends the lease of a holder. A lease that has ended can be renewed as long as no other worker has held
@@ -55,7 +57,7 @@ pub unsafe extern "C" fn callstack_renew(
         Callstack::write(stack, out_hold, error, |stack| {
             let hold: Hold = hold.record("hold")?;
             let Renewal { lease } = renewal.record("renewal")?;
-            Ok(to_json(&stack.renew(&hold, lease)?))
+            Ok(to_json(&stack.work().renew(&hold, lease)?))
         })
     }
 }
@@ -78,7 +80,7 @@ pub unsafe extern "C" fn callstack_standing(
     unsafe {
         Callstack::read(stack, out_standing, error, |stack| {
             let hold: Hold = hold.record("hold")?;
-            Ok(to_json(&stack.standing(&hold)?))
+            Ok(to_json(&stack.work().standing(&hold)?))
         })
     }
 }
@@ -99,7 +101,7 @@ pub unsafe extern "C" fn callstack_release(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let hold: Hold = hold.record("hold")?;
-            Ok(stack.release(&hold)?)
+            Ok(stack.work().release(&hold)?)
         })
     }
 }
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn callstack_finish(
         Callstack::write(stack, out_finished, error, |stack| {
             let hold: Hold = hold.record("hold")?;
             let finish: Finish = finish.record("finish")?;
-            Ok(to_json(&stack.finish(&hold, finish)?))
+            Ok(to_json(&stack.work().finish(&hold, finish)?))
         })
     }
 }
@@ -174,7 +176,9 @@ pub unsafe extern "C" fn callstack_work_left(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_left, error, |stack| Ok(to_json(&stack.work_left(below.optional_frame("below")?)?)))
+        Callstack::read(stack, out_left, error, |stack| {
+            Ok(to_json(&stack.work().left(below.optional_frame("below")?)?))
+        })
     }
 }
 
@@ -196,7 +200,7 @@ pub unsafe extern "C" fn callstack_resumption(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::read(stack, out_resumption, error, |stack| {
-            Ok(to_json(&stack.resumption(frames.optional_list("frames")?)?))
+            Ok(to_json(&stack.work().resumption(frames.optional_list("frames")?)?))
         })
     }
 }
@@ -213,5 +217,5 @@ pub unsafe extern "C" fn callstack_note_interruptions(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_frames, error, |stack| Ok(to_json(&stack.note_interruptions()))) }
+    unsafe { Callstack::read(stack, out_frames, error, |stack| Ok(to_json(&stack.work().note_interruptions()))) }
 }

@@ -71,7 +71,9 @@ pub unsafe extern "C" fn callstack_allowance(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_allowance, error, |stack| Ok(to_json(&stack.allowance(frame.text("frame")?)?)))
+        Callstack::read(stack, out_allowance, error, |stack| {
+            Ok(to_json(&stack.work().allowance(frame.text("frame")?)?))
+        })
     }
 }
 
@@ -91,6 +93,8 @@ pub unsafe extern "C" fn callstack_overspent(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_overspent, error, |stack| Ok(to_json(&stack.overspent(frame.text("frame")?)?)))
+        Callstack::read(stack, out_overspent, error, |stack| {
+            Ok(to_json(&stack.work().overspent(frame.text("frame")?)?))
+        })
     }
 }

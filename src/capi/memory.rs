@@ -182,7 +182,11 @@ pub unsafe extern "C" fn callstack_runs(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_runs, error, |stack| Ok(to_json(&stack.runs()))) }
+    unsafe {
+        Callstack::read(stack, out_runs, error, |stack| {
+            Ok(to_json(&stack.look(|tree| tree.runs().collect::<Vec<_>>())))
+        })
+    }
 }
 
 /// Returns the settings and the progress of a run.

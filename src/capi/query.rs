@@ -8,7 +8,7 @@ use super::text::{CallstackText, CallstackView, to_json};
 use crate::error::Error;
 use crate::frame::{FrameRef, Handle};
 use crate::stack::Stack;
-use crate::tree::{OutlineOptions, Tree};
+use crate::tree::{OutlineOptions, Tree, outline};
 
 /// Returns the handle of a frame.
 ///
@@ -120,7 +120,7 @@ unsafe fn selected(
 ) -> Result<String, Failure> {
     // SAFETY: the caller's promise.
     let query: FrameQuery = unsafe { query.optional_record("query") }?;
-    let interrupted = if query.relation == Relation::Interrupted { stack.interrupted() } else { Vec::new() };
+    let interrupted = if query.relation == Relation::Interrupted { stack.work().interrupted() } else { Vec::new() };
     Ok(stack.read_again(|tree| query.frames(tree, &interrupted).map(|frames| written(tree, frames)))??)
 }
 
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn callstack_export_files(
     unsafe {
         Callstack::read(stack, (), error, |stack| match folder.text("folder")? {
             "" => Err(Failure::from(Error::Empty { field: "folder" })),
-            folder => Ok(stack.export_files(folder)?),
+            folder => Ok(stack.files().export(folder)?),
         })
     }
 }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn callstack_outline(
     unsafe {
         Callstack::read(stack, out_outline, error, |stack| {
             let options: OutlineOptions = options.optional_record("options")?;
-            Ok(stack.outline(&options)?)
+            Ok(stack.read(|tree| outline(tree, &options))??)
         })
     }
 }

@@ -285,7 +285,7 @@ pub unsafe extern "C" fn callstack_close(stack: *mut *mut Callstack, error: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_flush(stack: *mut Callstack, error: *mut *mut CallstackError) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.flush()?)) }
+    unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.files().flush()?)) }
 }
 
 /// Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn callstack_compact_history(
     unsafe {
         Callstack::write(stack, out_compaction, error, |stack| {
             let CompactionLimits { before } = limits.record("limits")?;
-            Ok(to_json(&stack.compact_history(before)?))
+            Ok(to_json(&stack.history().compact(before)?))
         })
     }
 }
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn callstack_prune_logs(
     unsafe {
         Callstack::write(stack, out_pruned, error, |stack| {
             let limits: LogLimits = limits.record("limits")?;
-            Ok(to_json(&stack.prune_logs(limits)?))
+            Ok(to_json(&stack.files().prune_logs(limits)?))
         })
     }
 }
@@ -367,8 +367,8 @@ pub unsafe extern "C" fn callstack_info(
         let unreadable = stack.as_ref().map_or(&[][..], |callstack| &callstack.unreadable);
         Callstack::read(stack, out_info, error, |stack| {
             let (revision, frames, active) = stack.look(|tree| (tree.revision(), tree.len(), tree.active()));
-            let repairs = unreadable.iter().chain(stack.repairs()).collect();
-            let (cache, mirror) = (stack.cache_statistics(), stack.mirror_status());
+            let repairs = unreadable.iter().chain(stack.upkeep().repairs()).collect();
+            let (cache, mirror) = (stack.upkeep().cache_statistics(), stack.files().status());
             Ok(to_json(&StackInfo { revision, frames, active, cache, mirror, repairs }))
         })
     }

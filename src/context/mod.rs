@@ -38,7 +38,7 @@
 //! | calculateSiblingOrder | [`sibling_order`](crate::tree::sibling_order) |
 //! | generateStateHash | [`Tree::context_revision`] |
 //! | scoreAncestor, scoreSibling, selectAncestors, selectSiblings | the [`Report`] of a context |
-//! | invalidateAllCache | [`Stack::clear_cache`](crate::Stack::clear_cache) |
+//! | invalidateAllCache | [`Upkeep::clear_cache`](crate::stack::Upkeep::clear_cache) |
 //! | formatDuration | [`format_duration`](crate::tree::format_duration) |
 //!
 //! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to check

@@ -17,8 +17,8 @@ use super::{FrameRef, Priority};
 /// let schema = stack.plan(NewFrame::new("Schema").below(root))?;
 /// stack.edit(routes, FrameEdit::default().title("API routes").depends_on([schema]))?;
 /// stack.edit(schema, FrameEdit::default().before(routes))?;
-/// assert_eq!(stack.children(root)?, [schema, routes]);
-/// assert_eq!(stack.ready()?, [schema]);
+/// assert_eq!(stack.read(|tree| tree.children(root).to_vec())?, [schema, routes]);
+/// assert_eq!(stack.read(|tree| tree.ready().collect::<Vec<_>>())?, [schema]);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///

@@ -345,7 +345,7 @@ impl From<&Hold> for Actor {
     }
 }
 
-/// A frame for a worker to hold: [`Stack::hold`](crate::Stack::hold).
+/// A frame for a worker to hold: [`Work::hold`](crate::stack::Work::hold).
 ///
 /// In JSON: `{"name": "build-1", "lease": 60000, "below": "f1"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -430,7 +430,7 @@ impl Hold {
     }
 }
 
-/// How the work on a frame ends for its holder: [`Stack::finish`](crate::Stack::finish).
+/// How the work on a frame ends for its holder: [`Work::finish`](crate::stack::Work::finish).
 ///
 /// In JSON: `{"end": "done", "results": "12 tests", "resultsCompacted": "tested"}`, `{"end": "failed",
 /// "results": "It does not compile"}`, `{"end": "asks", "question": "Which rate?"}`, `{"end": "later",

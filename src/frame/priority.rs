@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// let root = stack.push(NewFrame::new("Run the shop").id("ses_1"))?;
 /// let colours = stack.plan(NewFrame::new("Polish the colours").below(root).priority(Priority::LOWEST))?;
 /// let outage = stack.plan(NewFrame::new("Production is down").below(root).priority(Priority::HIGHEST))?;
-/// assert_eq!(stack.ready()?, [outage, colours]);
+/// assert_eq!(stack.read(|tree| tree.ready().collect::<Vec<_>>())?, [outage, colours]);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

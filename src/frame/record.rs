@@ -568,7 +568,7 @@ impl<'de> Deserialize<'de> for Parent {
 /// let root = stack.push(NewFrame::new("Build the API").id("ses_1"))?;
 /// let routes = stack.plan(NewFrame::new("API routes").criteria("CRUD works").below(root))?;
 /// let cache = stack.plan(NewFrame::new("Caching").below(root).depends_on(routes))?;
-/// assert_eq!(stack.ready()?, [routes]);
+/// assert_eq!(stack.read(|tree| tree.ready().collect::<Vec<_>>())?, [routes]);
 /// # let _ = cache;
 /// # Ok::<(), callstack_core::Error>(())
 /// ```

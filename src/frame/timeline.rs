@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Change, Event, FrameSpans, Handle, ModelRequest};
 
 /// The times and the model requests of all frames of a stack, from its events: a chart of a run is drawn from
-/// them. [`Stack::update_timeline`](crate::Stack::update_timeline) fills it.
+/// them. [`History::update_timeline`](crate::stack::History::update_timeline) fills it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
     revision: u64,

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-use super::Stack;
+use super::History;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use super::archive::archive_of;
 use super::journal::MirrorScope;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use super::{Stack, Upkeep};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::error::Error;
 use crate::error::Result;
@@ -15,7 +17,7 @@ use crate::store::EventQuery;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::tree::{Compared, Comparison};
 
-/// What [`Stack::compact_history`] has done.
+/// What [`History::compact`] has done.
 ///
 /// In JSON: `{"trees": 120, "events": 18304, "bytesBefore": 52428800, "bytesAfter": 9437184}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,7 +35,7 @@ pub struct HistoryCompaction {
     pub bytes_after: u64,
 }
 
-/// What [`Stack::repair`] has made again in addition to the snapshot of the database.
+/// What [`Upkeep::repair`] has made again in addition to the snapshot of the database.
 #[cfg(all(feature = "session", feature = "sqlite"))]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -46,14 +48,14 @@ pub struct RepairedFiles {
     pub kept_in: Option<String>,
 }
 
-impl Stack {
+impl History<'_> {
     /// Replaces the events of finished trees by their last state. A tree is replaced if nothing in it is
     /// unfinished and its last event was recorded before `before`, in milliseconds since the Unix epoch. The
     /// database becomes smaller. Frames, handles, contexts and logs stay as they are.
     ///
-    /// **What it gives up:** [`Stack::history`] no longer has these events, so [`Stack::spans`], timelines
+    /// **What it gives up:** [`History::events`] no longer has these events, so [`History::spans`], timelines
     /// and charts do not know when such a frame began and ended, beyond the times in its record.
-    /// [`Stack::export_history`] writes the frames in place of the events that are gone, so `Stack::rebuild`
+    /// [`History::export`] writes the frames in place of the events that are gone, so `Stack::rebuild`
     /// still makes the stack again.
     ///
     /// In one transaction, the events are replayed and compared with the snapshot of the database, and the
@@ -72,7 +74,7 @@ impl Stack {
     /// let tax = stack.push(NewFrame::new("Taxes"))?;
     /// stack.pop(tax, PopStatus::Completed, "19 % on all goods")?;
     /// stack.push(NewFrame::new("Shipping"))?;
-    /// let compaction = stack.compact_history(u64::MAX)?;
+    /// let compaction = stack.history().compact(u64::MAX)?;
     /// assert_eq!(compaction.trees, 1);
     /// assert_eq!(stack.frame(tax)?.results.as_deref(), Some("19 % on all goods"));
     /// # }
@@ -83,25 +85,29 @@ impl Stack {
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::Damaged`] if the events do not give what
     /// the snapshot has; the errors of every command. After an error the history is as it was, and other
     /// commands continue.
-    pub fn compact_history(&self, before: u64) -> Result<HistoryCompaction> {
-        let call = self.as_one_call();
+    pub fn compact(&self, before: u64) -> Result<HistoryCompaction> {
+        let call = self.stack.as_one_call();
         let log = format!("{DATABASE}-wal");
-        let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE) + folder.size(&log));
+        let bytes =
+            || self.stack.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE) + folder.size(&log));
         let bytes_before = bytes();
         let compacted = call.command(|journal, deadline| {
             // The files beside the database are first brought up to date with the events that are removed.
-            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
+            let (tree, clock) = (&self.stack.inner.tree, &self.stack.inner.span_clock);
             let _ = journal.write_mirror(tree, clock, MirrorScope::All, deadline);
             // A fault of a snapshot, or of old events, does not prevent other commands.
             Ok(journal.compact(tree, before, deadline))
         })??;
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
     }
+}
 
+#[cfg(all(feature = "session", feature = "sqlite"))]
+impl Upkeep<'_> {
     /// Makes again everything that follows from the events: the snapshot in the database, and, if the stack
-    /// has a mirror, `state.json` and the files in `frames/`. It is for a stack where [`Stack::health`] finds
-    /// that these are wrong. The frames whose events were compacted come from the snapshot that the remaining
-    /// events follow.
+    /// has a mirror, `state.json` and the files in `frames/`. It is for a stack where [`Upkeep::health`]
+    /// finds that these are wrong. The frames whose events were compacted come from the snapshot that the
+    /// remaining events follow.
     ///
     /// Reads all events in one transaction. This takes some seconds for a million events, and commands of
     /// other processes wait meanwhile, up to their [`busy_timeout`](crate::StackOptions::busy_timeout). If
@@ -117,7 +123,7 @@ impl Stack {
     /// let stack = Stack::open(folder, StackOptions::default())?;
     /// stack.push(NewFrame::new("Build a shop"))?;
     /// std::fs::write(folder.join("state.json"), "spilled coffee").unwrap();
-    /// stack.repair()?;
+    /// stack.upkeep().repair()?;
     /// assert!(std::fs::read_to_string(folder.join("state.json")).unwrap().contains("Build a shop"));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
@@ -127,31 +133,32 @@ impl Stack {
     /// events; the errors of every command, and those of the files. If the events cannot be read, nothing has
     /// changed. [`Error::Damaged`] also if the database itself is damaged. Then the files may be all that is
     /// left of some frames.
-    #[cfg(all(feature = "session", feature = "sqlite"))]
     pub fn repair(&self) -> Result<RepairedFiles> {
-        self.check_working()?;
-        if let Some(folder) = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE)) {
-            let found = super::health::database_of(folder, self.begin_call().remaining())?;
+        self.stack.check_working()?;
+        if let Some(folder) = self.stack.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE)) {
+            let found = super::health::database_of(folder, self.stack.begin_call().remaining())?;
             if let Some(problem) = found.problems.first() {
                 let advice = "nothing was repaired; copy the folder, then make another stack of the events that can be read \
-                              (Stack::export_history and Stack::rebuild) or of the files";
+                              (`history().export` and `Stack::rebuild`) or of the files";
                 return Err(Error::damaged(folder.path_of(DATABASE).display().to_string(), problem, advice));
             }
         }
-        let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-        let repaired = self.command(|journal, deadline| Ok(journal.remake(tree, clock, deadline)))??;
-        self.inner.contexts.clear_cache(None);
-        self.flush()?;
+        let (tree, clock) = (&self.stack.inner.tree, &self.stack.inner.span_clock);
+        let repaired = self.stack.command(|journal, deadline| Ok(journal.remake(tree, clock, deadline)))??;
+        self.stack.inner.contexts.clear_cache(None);
+        self.stack.files().flush()?;
         Ok(repaired)
     }
+}
 
+#[cfg(all(feature = "session", feature = "sqlite"))]
+impl Stack {
     /// Replays the events up to the snapshot of the store, and compares each tree with the snapshot if no
     /// process changes the tree meanwhile. Commands do not wait for it.
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
     /// the store.
-    #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(super) fn compare_snapshot(&self) -> Result<Compared> {
         self.refresh()?;
         let no_snapshots = Error::InMemory { what: "snapshots" };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Stack;
-use crate::context::{Advice, CacheStatistics, Context, Key, Settings};
+use crate::context::{Advice, Context, Key, Settings};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -60,21 +60,5 @@ impl Stack {
             let handle = tree.resolve(&frame)?;
             self.inner.contexts.assemble(tree, handle, settings, Advice::default())
         })?
-    }
-
-    /// The statistics of the context cache: hits, misses, and the number of cached contexts.
-    pub fn cache_statistics(&self) -> CacheStatistics {
-        self.inner.contexts.cache_statistics()
-    }
-
-    /// Removes the contexts of a frame from the cache; for `None` all contexts.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
-    pub fn clear_cache(&self, frame: Option<FrameRef>) -> Result<()> {
-        self.check_working()?;
-        let handle = frame.map(|frame| self.resolve(frame)).transpose()?;
-        self.inner.contexts.clear_cache(handle);
-        Ok(())
     }
 }

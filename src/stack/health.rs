@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Stack;
+use super::{History, Stack, Upkeep};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, Repair, StackState};
 use crate::store::folder::Folder;
 use crate::store::{DATABASE, DatabaseHealth, SqliteStore, layout};
 use crate::tree::Tree;
 
-/// What [`Stack::health`] has found.
+/// What [`Upkeep::health`] has found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -90,11 +90,11 @@ impl Health {
     }
 }
 
-impl Stack {
+impl Upkeep<'_> {
     /// Examines the whole database, replays the history, and compares the result with the snapshot of the
     /// database, with the tree and with `state.json`. If `state.json` leaves out finished trees, it also
     /// compares the result with the files in `frames/`. It takes some seconds for a million events, and some
-    /// for 100,000 files. Nothing is written; [`Stack::repair`] makes again what follows from the events.
+    /// for 100,000 files. Nothing is written; [`Upkeep::repair`] makes again what follows from the events.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -103,31 +103,69 @@ impl Stack {
     /// # let folder = folder.path();
     /// let stack = Stack::open(folder, StackOptions::default())?;
     /// stack.push(NewFrame::new("Build a shop"))?;
-    /// assert!(stack.health()?.is_sound());
+    /// assert!(stack.upkeep().health()?.is_sound());
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack was not opened in a folder ([`Stack::check_history`] examines every store);
+    /// [`Error::InMemory`] if the stack was not opened in a folder ([`History::check`] examines every store);
     /// [`Error::Broken`]; [`Error::Busy`]; the errors of the files.
     pub fn health(&self) -> Result<Health> {
-        self.check_working()?;
-        let folder = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE));
+        self.stack.check_working()?;
+        let folder = self.stack.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE));
         let folder = folder.ok_or(Error::InMemory { what: "database in a folder" })?;
-        let patience = self.begin_call().remaining();
+        let patience = self.stack.begin_call().remaining();
         let database = database_of(folder, patience)?;
-        let history_problems = self.check_history()?;
-        let mirror = self.mirror_health(folder)?;
-        Ok(self.look(|tree| Health {
+        let history_problems = self.stack.history().check()?;
+        let mirror = self.stack.mirror_health(folder)?;
+        Ok(self.stack.look(|tree| Health {
             revision: tree.revision(),
             frames: tree.len(),
             database,
             history_problems,
             mirror,
-            hosts: self.hosts(tree),
+            hosts: self.stack.hosts(tree),
         }))
     }
+}
 
+impl History<'_> {
+    /// Replays the history of any store, and compares the result with the snapshot and with the tree. Returns
+    /// how they differ, or why the history cannot be read; an empty list if the history gives the tree.
+    /// Nothing is written, and commands do not wait for it.
+    ///
+    /// ```
+    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// assert!(stack.history().check()?.is_empty());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Broken`]; [`Error::Busy`]; the errors of the store.
+    pub fn check(&self) -> Result<Vec<String>> {
+        self.stack.check_working()?;
+        let mut problems = match self.stack.compare_snapshot() {
+            Ok(compared) => compared.problems,
+            Err(error @ (Error::History { .. } | Error::Damaged { .. })) => vec![error.to_string()],
+            Err(Error::InMemory { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        match self.stack.with_journal(|journal, deadline| journal.read_again(deadline)) {
+            Ok(read) => problems.extend(self.stack.look(|tree| difference(tree, &read))),
+            Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
+                problems.push(error.to_string());
+            }
+            Err(Error::History { .. } | Error::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(problems)
+    }
+}
+
+impl Stack {
     /// Compares the files with the newest tree. Other processes may write them meanwhile.
     fn mirror_health(&self, folder: &Folder) -> Result<MirrorHealth> {
         let mut looks = 0..LOOKS;
@@ -144,43 +182,9 @@ impl Stack {
         }
     }
 
-    /// Replays the history of any store, and compares the result with the snapshot and with the tree. Returns
-    /// how they differ, or why the history cannot be read; an empty list if the history gives the tree.
-    /// Nothing is written, and commands do not wait for it.
-    ///
-    /// ```
-    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
-    ///
-    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
-    /// stack.push(NewFrame::new("Build a shop"))?;
-    /// assert!(stack.check_history()?.is_empty());
-    /// # Ok::<(), callstack_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Broken`]; [`Error::Busy`]; the errors of the store.
-    pub fn check_history(&self) -> Result<Vec<String>> {
-        self.check_working()?;
-        let mut problems = match self.compare_snapshot() {
-            Ok(compared) => compared.problems,
-            Err(error @ (Error::History { .. } | Error::Damaged { .. })) => vec![error.to_string()],
-            Err(Error::InMemory { .. }) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        match self.with_journal(|journal, deadline| journal.read_again(deadline)) {
-            Ok(read) => problems.extend(self.look(|tree| difference(tree, &read))),
-            Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
-                problems.push(error.to_string());
-            }
-            Err(Error::History { .. } | Error::Damaged { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(problems)
-    }
-
     /// The hosts that run frames, as the tree names them.
     fn hosts(&self, tree: &Tree) -> Vec<HostHealth> {
-        let interrupted = self.interrupted();
+        let interrupted = self.work().interrupted();
         let mut hosts: BTreeMap<&str, Vec<Handle>> = BTreeMap::new();
         for handle in tree.called() {
             if let Some(host) = tree.node(handle).record().host() {

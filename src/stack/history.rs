@@ -11,7 +11,33 @@ use crate::store::EventQuery;
 use crate::store::export::{self, HistoryLine};
 use crate::tree::Tree;
 
+/// The history of a stack: all events, since its first command. [`Stack::history`] returns it.
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct History<'a> {
+    pub(super) stack: &'a Stack,
+}
+
 impl Stack {
+    /// Returns the history of the stack. A stack that was made with [`Stack::in_memory`] keeps none.
+    ///
+    /// ```
+    /// use callstack_core::{EventQuery, MemoryStore, NewFrame, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build").id("ses_1"))?;
+    /// let history = stack.history();
+    /// assert_eq!(history.events(&EventQuery::default().kind("frameAdded"))?.len(), 1);
+    /// let mut text = Vec::new();
+    /// assert_eq!(history.export(&mut text)?, history.events(&EventQuery::default())?.len() as u64);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn history(&self) -> History<'_> {
+        History { stack: self }
+    }
+}
+
+impl History<'_> {
     /// The events that match a query, oldest first, up to the revision of the tree. The query does not wait
     /// for commands, and commands do not wait for the query (for an exception see [`Stack`]).
     ///
@@ -21,7 +47,7 @@ impl Stack {
     /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
     /// let root = stack.push(NewFrame::new("Build").id("ses_1"))?;
     /// stack.add_decision(root, "Use SQLite")?;
-    /// let decisions = stack.history(&EventQuery::default().frame(root).kind("decisionAdded"))?;
+    /// let decisions = stack.history().events(&EventQuery::default().frame(root).kind("decisionAdded"))?;
     /// assert_eq!(decisions[0].revision, 3);
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
@@ -29,9 +55,9 @@ impl Stack {
     /// # Errors
     /// [`Error::InMemory`] if the stack keeps no history; [`Error::Setting`] for an unknown kind of events;
     /// [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no reader.
-    pub fn history(&self, query: &EventQuery) -> Result<Vec<Event>> {
+    pub fn events(&self, query: &EventQuery) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        self.read_history(query, |event| {
+        self.stack.read_history(query, |event| {
             events.push(event);
             Ok(())
         })?;
@@ -46,17 +72,17 @@ impl Stack {
     /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
     /// let tax = stack.push(NewFrame::new("Taxes"))?;
     /// stack.block(tax, "Which VAT rate?", None)?;
-    /// let spans = stack.spans(tax)?;
+    /// let spans = stack.history().spans(tax)?;
     /// assert_eq!((spans.begun_at.is_some(), spans.ended_at, spans.blocked[0].to), (true, None, None));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; as [`Stack::history`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; as [`History::events`].
     pub fn spans(&self, frame: impl Into<FrameRef>) -> Result<FrameSpans> {
-        let query = EventQuery::default().frame(self.resolve(frame)?);
+        let query = EventQuery::default().frame(self.stack.resolve(frame)?);
         let mut spans = FrameSpans::default();
-        self.read_history(&query, |event| {
+        self.stack.read_history(&query, |event| {
             spans.follow(&event);
             Ok(())
         })?;
@@ -73,24 +99,24 @@ impl Stack {
     /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
     /// let tax = stack.push(NewFrame::new("Taxes"))?;
     /// let mut timeline = Timeline::default();
-    /// assert!(stack.update_timeline(&mut timeline)?);
+    /// assert!(stack.history().update_timeline(&mut timeline)?);
     /// assert!(timeline.spans(tax).is_some_and(|spans| spans.begun_at.is_some()));
     ///
     /// stack.record_usage(tax, ModelRequest { output: 40, ..ModelRequest::new("small") })?;
-    /// assert!(stack.update_timeline(&mut timeline)?);
+    /// assert!(stack.history().update_timeline(&mut timeline)?);
     /// assert_eq!(timeline.requests()[0].request.output, 40);
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Stack::history`].
+    /// As [`History::events`].
     pub fn update_timeline(&self, timeline: &mut Timeline) -> Result<bool> {
         let known = timeline.revision();
         // Without this, a look at a stack that has not changed would ask the store.
-        if self.inner.tree.read().revision() <= known {
+        if self.stack.inner.tree.read().revision() <= known {
             return Ok(false);
         }
-        self.read_history(&EventQuery::default().since(known), |event| {
+        self.stack.read_history(&EventQuery::default().since(known), |event| {
             timeline.follow(&event);
             Ok(())
         })?;
@@ -98,26 +124,26 @@ impl Stack {
     }
 
     /// Writes the whole history as text, one event in JSON per line, and returns the number of events.
-    /// [`read_history`](crate::read_history) reads the text, and `Stack::rebuild` creates a stack from it. Like
-    /// [`Stack::history`] it ends at the revision of the tree and does not wait for commands. If the history is damaged
-    /// ([`Stack::is_broken`] describes this), these are the events before the damage.
+    /// [`read_history`](crate::read_history) reads the text, and `Stack::rebuild` creates a stack from it.
+    /// Like [`History::events`] it ends at the revision of the tree and does not wait for commands. If the
+    /// history is damaged ([`Stack::is_broken`] describes this), these are the events before the damage.
     ///
-    /// If the history was [compacted](Stack::compact_history), the frames whose events are gone come first, in lines that only the
-    /// library reads: `{"base": …}` once, then `{"baseFrame": …}` for each frame.
+    /// If the history was [compacted](History::compact), the frames whose events are gone come first, in
+    /// lines that only the library reads: `{"base": …}` once, then `{"baseFrame": …}` for each frame.
     ///
     /// # Errors
     /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::History`] if another process
     /// compacts the history meanwhile; [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no
     /// reader, or another process has compacted events that this stack has not read.
-    pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
-        self.check_working()?;
-        let archive = self.inner.tree.read().archive();
+    pub fn export(&self, mut writer: impl Write) -> Result<u64> {
+        self.stack.check_working()?;
+        let archive = self.stack.inner.tree.read().archive();
         let base = || Ok::<_, Error>(archive.as_ref().map(|archive| archive.base()).transpose()?.flatten());
         let before = base()?;
         let head = before.as_ref().map(|(head, _)| head.clone());
         let mut count = 0;
-        let written = before.map_or(Ok(()), |base| self.export_base(base, &mut writer)).and_then(|()| {
-            self.read_history(&EventQuery::default(), |event| {
+        let written = before.map_or(Ok(()), |base| self.stack.export_base(base, &mut writer)).and_then(|()| {
+            self.stack.read_history(&EventQuery::default(), |event| {
                 count += 1;
                 export::write(&event, &mut writer)
             })
@@ -132,7 +158,9 @@ impl Stack {
             _ => written.map(|()| count),
         }
     }
+}
 
+impl Stack {
     /// Writes the snapshot that the events of a compacted history follow.
     fn export_base(&self, (head, frames): (String, Arc<dyn Archive>), writer: &mut impl Write) -> Result<()> {
         let (revision, _) = Tree::snapshot_extent(&head)?;

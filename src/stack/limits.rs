@@ -1,6 +1,6 @@
 //! What frames may do and spend.
 
-use super::Stack;
+use super::{Stack, Work};
 use crate::error::Result;
 use crate::frame::{FrameLimits, FrameRef};
 use crate::tree::Command;
@@ -17,11 +17,11 @@ impl Stack {
     /// let shop = stack.push(NewFrame::new("Shop").limits(FrameLimits::default().tools(Some(vec!["Read".into()]))))?;
     /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
     /// stack.set_limits(shop, FrameLimits::default().max_tokens(Some(1_000)))?;
-    /// assert_eq!(stack.allowance(cart)?.tools, Some(vec!["Read".to_owned()]));
+    /// assert_eq!(stack.work().allowance(cart)?.tools, Some(vec!["Read".to_owned()]));
     /// let more = stack.set_limits(cart, FrameLimits::default().tools(Some(vec!["Read".into(), "Bash".into()])));
     /// assert_eq!(more.unwrap_err().code(), "tools_exceed");
     /// stack.record_usage(cart, ModelRequest { output: 1_200, ..ModelRequest::new("small") })?;
-    /// assert_eq!(stack.overspent(cart)?.map(|overspent| overspent.frame), Some(shop));
+    /// assert_eq!(stack.work().overspent(cart)?.map(|overspent| overspent.frame), Some(shop));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
@@ -51,29 +51,31 @@ impl Stack {
         self.execute(Command::RecordCost { frame, conversation, cost_micro_usd }).map(drop)
     }
 
+    /// The limits of roots without limits of their own. Only hosts with sessions have such settings.
+    #[cfg(not(feature = "session"))]
+    fn root_limits(&self) -> FrameLimits {
+        FrameLimits::default()
+    }
+}
+
+impl Work<'_> {
     /// What a frame may do and spend now, with the limits of all frames above it. A root without limits of
     /// its own has those of the host's settings (`calls.limits`).
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
     pub fn allowance(&self, frame: impl Into<FrameRef>) -> Result<Allowance> {
-        let roots = self.root_limits();
-        self.query(frame, |tree, handle| tree.allowance(handle, &roots))
+        let roots = self.stack.root_limits();
+        self.stack.query(frame, |tree, handle| tree.allowance(handle, &roots))
     }
 
     /// The first frame, from this one upwards, that has spent what it may spend, together with all frames
     /// below it. `None`: there is no such frame.
     ///
     /// # Errors
-    /// As [`Stack::allowance`].
+    /// As [`Work::allowance`].
     pub fn overspent(&self, frame: impl Into<FrameRef>) -> Result<Option<Overspent>> {
-        let roots = self.root_limits();
-        self.query(frame, |tree, handle| tree.overspent(handle, &roots))
-    }
-
-    /// The limits of roots without limits of their own. Only hosts with sessions have such settings.
-    #[cfg(not(feature = "session"))]
-    fn root_limits(&self) -> FrameLimits {
-        FrameLimits::default()
+        let roots = self.stack.root_limits();
+        self.stack.query(frame, |tree, handle| tree.overspent(handle, &roots))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Stack;
+use super::{Files, Stack};
 use crate::error::{Error, Result};
 use crate::frame::{FrameRef, own_log_path};
 use crate::store::logs;
@@ -46,34 +46,6 @@ impl Stack {
         FrameLog { stack: self, frame: frame.into() }
     }
 
-    /// Removes old logs of finished frames: by their age, by the size of all logs, or both. Logs of frames that are planned, in
-    /// progress or blocked stay, and so do logs that hosts keep in other files. Contexts no longer name a log that is removed.
-    ///
-    /// ```
-    /// use callstack_core::{LogLimits, Stack, StackOptions};
-    ///
-    /// # #[cfg(feature = "sqlite")] {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let folder = folder.path();
-    /// let stack = Stack::open(folder, StackOptions::default())?;
-    /// let pruned = stack.prune_logs(LogLimits::default().bytes(500_000_000))?;
-    /// assert_eq!((pruned.files, pruned.left), (0, 0));
-    /// # }
-    /// # Ok::<(), callstack_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no logs; [`Error::Io`] and [`Error::ReadOnly`] for a log that
-    /// cannot be removed (other logs may have been removed then); the errors of every command (see
-    /// [`Stack`]).
-    pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
-        self.check_logs()?;
-        let pruned = self.command(|journal, deadline| journal.prune_logs(&self.inner.tree, limits, deadline))?;
-        // Cached contexts may name a log that is gone.
-        self.inner.contexts.clear_cache(None);
-        Ok(pruned)
-    }
-
     /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.
     #[cfg(feature = "tools")]
     pub(crate) fn log_file(&self, handle: crate::frame::Handle) -> Option<String> {
@@ -95,6 +67,37 @@ impl Stack {
 
     fn check_logs(&self) -> Result<()> {
         if self.keeps_logs() { Ok(()) } else { Err(Error::InMemory { what: "logs" }) }
+    }
+}
+
+impl Files<'_> {
+    /// Removes old logs of finished frames: by their age, by the size of all logs, or both. Logs of frames that are planned, in
+    /// progress or blocked stay, and so do logs that hosts keep in other files. Contexts no longer name a log that is removed.
+    ///
+    /// ```
+    /// use callstack_core::{LogLimits, Stack, StackOptions};
+    ///
+    /// # #[cfg(feature = "sqlite")] {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// let pruned = stack.files().prune_logs(LogLimits::default().bytes(500_000_000))?;
+    /// assert_eq!((pruned.files, pruned.left), (0, 0));
+    /// # }
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the stack keeps no logs; [`Error::Io`] and [`Error::ReadOnly`] for a log that
+    /// cannot be removed (other logs may have been removed then); the errors of every command (see
+    /// [`Stack`]).
+    pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
+        self.stack.check_logs()?;
+        let pruned =
+            self.stack.command(|journal, deadline| journal.prune_logs(&self.stack.inner.tree, limits, deadline))?;
+        // Cached contexts may name a log that is gone.
+        self.stack.inner.contexts.clear_cache(None);
+        Ok(pruned)
     }
 }
 

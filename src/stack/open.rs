@@ -1,7 +1,7 @@
 //! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
 use std::cell::RefCell;
-use std::io::{self, BufRead, Write};
+use std::io::BufRead;
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::deadline::Deadline;
-use super::journal::{Journal, MirrorScope, TreeFiles};
+use super::journal::{Journal, MirrorScope};
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
+#[cfg(doc)]
+use super::{Files, History};
 use super::{Inner, Stack, StackOptions, contained};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::Repair;
 use crate::store::folder::Folder;
-use crate::store::mirror::{Mirror, PATIENCE, Source};
-use crate::store::{DATABASE, MirrorStatus, Store, export, layout};
+use crate::store::mirror::{Mirror, PATIENCE};
+use crate::store::{Store, export, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -91,7 +93,7 @@ impl Stack {
         Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Vec::new()))
     }
 
-    /// Makes a stack in an empty store, without a folder, from a history that [`Stack::export_history`] has
+    /// Makes a stack in an empty store, without a folder, from a history that [`History::export`] has
     /// written. The stack has the same frames with the same handles, and the same history. The history is
     /// read event by event, and only few finished trees are in memory at a time.
     ///
@@ -101,9 +103,9 @@ impl Stack {
     /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
     /// stack.push(NewFrame::new("Build a shop"))?;
     /// let mut history = Vec::new();
-    /// stack.export_history(&mut history)?;
+    /// stack.history().export(&mut history)?;
     /// let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default())?;
-    /// assert_eq!(copy.state()?, stack.state()?);
+    /// assert_eq!(copy.read(|tree| tree.state())?, stack.read(|tree| tree.state())?);
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
@@ -213,75 +215,6 @@ impl Stack {
         Self { inner: Arc::new(inner), deadline: None, actor: None }
     }
 
-    /// Writes the documented files `state.json` and `frames/` to another folder, for other tools or as a copy.
-    /// `Stack::open` imports them from there.
-    ///
-    /// The files show the tree at the time of the call. No command waits for this call, and it waits for none.
-    ///
-    /// # Errors
-    /// [`Error::NotEmpty`] if the folder has files of a stack: `stack.db`, `state.json` or `frames`;
-    /// [`Error::Busy`] if another process holds the lock of the files for too long; [`Error::Io`],
-    /// [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files may then have been written.
-    /// [`Error::Broken`], before anything is written.
-    pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let deadline = self.begin_call();
-        self.check_working()?;
-        let folder = &Folder::open_or_create(folder.as_ref())?;
-        let check_empty = || match [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
-            true => Err(Error::NotEmpty { path: folder.path().display().to_string() }),
-            false => Ok(()),
-        };
-        // Before the lock, which is a file in the folder, and again with it.
-        check_empty()?;
-        let mut mirror = Mirror::new(folder);
-        let clock = || self.inner.span_clock.now();
-        deadline.stated(self.inner.tree.lend(|tree| {
-            mirror.rewrite_all(tree.handles(), tree.revision());
-            mirror.locked(&clock, deadline.remaining(), |mirror| {
-                check_empty()?;
-                mirror.write_all(&clock, &TreeFiles::new(tree, true), usize::MAX)
-            })
-        }))
-    }
-
-    /// Writes the whole tree as JSON in the layout of `state.json`, as
-    /// [`StackState::to_json`](crate::StackState::to_json) of [`Stack::state`] would. It writes frame by
-    /// frame, so that only few finished trees are in memory at a time. Commands do not wait for it.
-    ///
-    /// ```
-    /// use callstack_core::{NewFrame, Stack, StackState};
-    ///
-    /// let stack = Stack::in_memory();
-    /// stack.push(NewFrame::new("Build a shop"))?;
-    /// let mut text = Vec::new();
-    /// stack.export_state(&mut text)?;
-    /// let (state, _) = StackState::from_json(std::str::from_utf8(&text).unwrap()).unwrap();
-    /// assert_eq!(state, stack.state()?);
-    /// # Ok::<(), callstack_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the writer fails; the errors of the database for a frame that cannot be read;
-    /// [`Error::Broken`]. The text that was written before the error is then incomplete.
-    pub fn export_state(&self, mut writer: impl Write) -> Result<()> {
-        self.check_working()?;
-        let written = self.inner.tree.lend(|tree| {
-            tree.checked(|tree| TreeFiles::new(tree, true).write_state(&mut writer)).and_then(|written| {
-                let failed =
-                    |error: io::Error| Error::io("write", "the exported state", error.to_string()).with_source(error);
-                written.map_err(failed)
-            })
-        });
-        self.drop_finished();
-        written
-    }
-
-    /// What was repaired when the stack was opened: the inconsistencies of files that were imported, and a
-    /// snapshot of the database that could not be read. Usually empty.
-    pub fn repairs(&self) -> &[Repair] {
-        &self.inner.repairs
-    }
-
     /// Applies the commits of other processes, so that queries show them. Returns true if there were any. If there are
     /// none, the call takes a few microseconds.
     ///
@@ -296,22 +229,9 @@ impl Stack {
         })?;
         call.end_waits();
         if self.mirror_scope() == MirrorScope::DueInCommand {
-            call.poll();
+            call.upkeep().poll();
         }
         Ok(is_new)
-    }
-
-    /// Writes the files beside the database that are out of date, if they are due: `state.json` when that costs little
-    /// compared with the changes, or 5 s after the last change, and at most every 250 ms. Commands and
-    /// [`Stack::refresh`] do this too, unless the host polls with `stack.host().poll()`. A host that can be idle for a
-    /// long time should call this at the time that [`Stack::deadline`] returns. Errors are kept in
-    /// [`Stack::mirror_status`].
-    pub fn poll(&self) {
-        // The mirror's status keeps the error; a broken stack has no mirror.
-        let _ = self.command(|journal, deadline| {
-            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            journal.write_mirror(tree, clock, MirrorScope::Due, &deadline.within(PATIENCE))
-        });
     }
 
     /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the poll, when
@@ -324,41 +244,14 @@ impl Stack {
         MirrorScope::DueInCommand
     }
 
-    /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files
-    /// were up to date after the last command, or if the stack has no mirror.
-    pub fn deadline(&self) -> Option<u64> {
-        let deadline = self.inner.mirror.lock().deadline?;
-        Some(self.inner.span_clock.time_of_day(deadline, &self.inner.clock))
-    }
-
-    /// The status of the mirror, that is, of `state.json` and `frames/`, after the last command. `None` if the stack
-    /// has no mirror.
-    pub fn mirror_status(&self) -> Option<MirrorStatus> {
-        self.inner.mirror.lock().status.clone()
-    }
-
-    /// Syncs the store to the disk, so all acknowledged commits survive a power failure, and brings `state.json` and
-    /// `frames/` up to date. Waits for another process that writes them, up to [`StackOptions::busy_timeout`].
-    ///
-    /// # Errors
-    /// The errors of every command (see [`Stack`]). If only the files cannot be written, [`Stack::mirror_status`] has
-    /// the error too.
-    pub fn flush(&self) -> Result<()> {
-        self.command(|journal, deadline| {
-            journal.refresh(&self.inner.tree, deadline)?;
-            journal.sync(deadline)?;
-            journal.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
-        })
-    }
-
     /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped.
     /// Dropping the last clone without this call also writes the files, but does not report errors and does
     /// not sync the store. A panic of the clock or of the store during the drop does not reach the caller.
     ///
     /// # Errors
-    /// As [`Stack::flush`].
+    /// As [`Files::flush`].
     pub fn close(self) -> Result<()> {
-        self.flush()
+        self.files().flush()
     }
 
     /// Ends the use of the stack in a process that ends now, and is faster than a drop. It writes the files

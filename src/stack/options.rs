@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(doc)]
+use super::Files;
+#[cfg(doc)]
 use super::Stack;
 use crate::context::TokenCounter;
 #[cfg(doc)]
@@ -37,12 +39,12 @@ pub struct StackOptions {
     pub durability: Durability,
     /// Maximum wait of one call, in milliseconds; then it fails with [`Error::Busy`]. It begins with the call and covers
     /// everything that the call waits for: commands of other threads, other processes in the database, the lock of a
-    /// log, and in [`Stack::flush`] and [`Stack::export_files`] the lock of the files. Default 10,000.
+    /// log, and in [`Files::flush`] and [`Files::export`] the lock of the files. Default 10,000.
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
     /// Number of frames above which commands, and the end of the stack, write only the files of the frames
-    /// that they have changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`]
+    /// that they have changed. `state.json`, whose size grows with the tree, is then left to [`Files::flush`]
     /// and to other processes. This is for programs that make one change and end. Default `usize::MAX`:
     /// `state.json` is always written.
     pub state_file_frames: usize,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::Stack;
 use super::journal::{Journal, TreeFiles};
+use super::{Files, Stack};
 use crate::error::{Error, Result};
 use crate::import::{Imported, LastPlanFile, PLAN_FILE, read_plan_file};
 use crate::store::folder::Folder;
@@ -33,7 +33,7 @@ pub enum PlanFileState {
     Changed,
 }
 
-impl Stack {
+impl Files<'_> {
     /// Begins to keep the plan in the file `plan.md` of the stack's folder, and lets git take that file: the
     /// folder's `.gitignore` excludes everything else. The file is written with `state.json`. If a person or
     /// another program changes it, it stays as it is until it is imported ([`Stack::bring_up_to_date`]): what
@@ -48,7 +48,7 @@ impl Stack {
     /// # let folder = folder.path();
     /// let stack = Stack::open(folder, StackOptions::default())?;
     /// stack.push(NewFrame::new("Shop"))?;
-    /// assert_eq!(stack.begin_plan_file()?, PlanFileState::On);
+    /// assert_eq!(stack.files().begin_plan()?, PlanFileState::On);
     /// assert!(std::fs::read_to_string(folder.join("plan.md")).unwrap().contains("- [>] Shop"));
     /// # }
     /// # Ok::<(), callstack_core::Error>(())
@@ -57,21 +57,21 @@ impl Stack {
     /// # Errors
     /// [`Error::InMemory`] if the stack has no folder, or writes no files there; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`];
     /// the errors of every command (see [`Stack`]).
-    pub fn begin_plan_file(&self) -> Result<PlanFileState> {
-        self.with_plan_file(|folder, mirror, files| {
+    pub fn begin_plan(&self) -> Result<PlanFileState> {
+        self.stack.with_plan_file(|folder, mirror, files| {
             mirror.begin_plan(files)?;
             take(folder, true)
         })?;
-        self.plan_file_state()
+        self.plan_state()
     }
 
     /// Removes the plan file, and lets git ignore the whole folder again. Returns false if there was none.
     ///
     /// # Errors
-    /// As [`Stack::begin_plan_file`].
-    pub fn end_plan_file(&self) -> Result<bool> {
+    /// As [`Files::begin_plan`].
+    pub fn end_plan(&self) -> Result<bool> {
         let mut was_there = false;
-        self.with_plan_file(|folder, mirror, _| {
+        self.stack.with_plan_file(|folder, mirror, _| {
             was_there = folder.is_taken(PLAN_FILE);
             mirror.end_plan(PLAN_FILE)?;
             take(folder, false)
@@ -83,15 +83,17 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::Io`] if something else has the name of the file.
-    pub fn plan_file_state(&self) -> Result<PlanFileState> {
-        let Some(folder) = &self.inner.log_folder else { return Ok(PlanFileState::Off) };
+    pub fn plan_state(&self) -> Result<PlanFileState> {
+        let Some(folder) = &self.stack.inner.log_folder else { return Ok(PlanFileState::Off) };
         Ok(match mirror::plan(folder, PLAN_FILE)? {
             None => PlanFileState::Off,
             Some((text, last)) if last.as_ref() == Some(&text) => PlanFileState::On,
             Some(_) => PlanFileState::Changed,
         })
     }
+}
 
+impl Stack {
     /// The plan, and if it is a plan file, the text that the file had last in this stack.
     pub(super) fn with_last_plan_file<'a>(&self, plan: &'a Imported) -> Result<Cow<'a, Imported>> {
         let folder = self.inner.log_folder.as_ref().filter(|_| plan.plan_file.is_some());

@@ -1,11 +1,11 @@
-//! Queries of frames and of the tree.
+//! Queries of frames. For those of the tree see [`Stack::read`].
 
 use super::Stack;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::frame::{Actor, Frame, FrameRef, FrameStatus, FrameUsage, Handle, StackState};
-use crate::tree::{OutlineOptions, Tree, outline};
+use crate::frame::{Actor, Frame, FrameRef, FrameUsage, Handle};
+use crate::tree::Tree;
 
 impl Stack {
     /// The handle of the frame that a reference names: see [`Tree::resolve`].
@@ -37,77 +37,12 @@ impl Stack {
         self.actor().and_then(Actor::frame).or_else(|| self.inner.tree.read().active())
     }
 
-    /// The parent, its parent, and so on up to the root.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
-    pub fn ancestors(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
-        self.query(frame, |tree, handle| tree.ancestors(handle).collect())
-    }
-
-    /// The other children of the parent, of all statuses, in their order. Empty for a root.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
-    pub fn siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
-        self.query(frame, |tree, handle| tree.siblings(handle).collect())
-    }
-
-    /// The siblings that are completed, in their order.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
-    pub fn completed_siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
-        self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
-    }
-
-    /// The children of all statuses, in their order: see [`Tree::children`].
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
-    pub fn children(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
-        self.query(frame, |tree, handle| tree.children(handle).to_vec())
-    }
-
     /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
     pub fn usage(&self, frame: impl Into<FrameRef>) -> Result<FrameUsage> {
         self.query(frame, Tree::usage)
-    }
-
-    /// All frames with this status, in creation order.
-    ///
-    /// # Errors
-    /// As [`Stack::read`].
-    pub fn with_status(&self, status: FrameStatus) -> Result<Vec<Handle>> {
-        self.read(|tree| tree.with_status(status).collect())
-    }
-
-    /// The planned frames that can begin, in the order of the plan: see [`Tree::can_begin`] for the rule.
-    ///
-    /// # Errors
-    /// As [`Stack::read`].
-    pub fn ready(&self) -> Result<Vec<Handle>> {
-        self.read(|tree| tree.ready().collect())
-    }
-
-    /// The whole tree as the specification's `StackState`.
-    ///
-    /// # Errors
-    /// As [`Stack::read`].
-    pub fn state(&self) -> Result<StackState> {
-        self.read(Tree::state)
-    }
-
-    /// The tree as text for people: see [`outline`].
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
-    pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
-        self.check_working()?;
-        self.read(|tree| outline(tree, options))?
     }
 
     pub(super) fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {

@@ -28,11 +28,6 @@ impl Stack {
         Ok(events[0].handle)
     }
 
-    /// The root frames of all runs, finished or not, in creation order.
-    pub fn runs(&self) -> Vec<Handle> {
-        self.look(|tree| tree.runs().collect())
-    }
-
     /// Returns the run with this root frame. The frame is looked up when the run is used; a frame that is not the root
     /// of a run is an error then.
     pub fn run(&self, root: impl Into<FrameRef>) -> Run<'_> {

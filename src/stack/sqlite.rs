@@ -4,6 +4,8 @@ use std::io::BufRead;
 use std::path::Path;
 
 use super::deadline::Deadline;
+#[cfg(doc)]
+use super::{History, Upkeep};
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
@@ -13,10 +15,10 @@ impl Stack {
     /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
     /// that excludes it from git; delete that file to commit the stack.
     ///
-    /// The folder contains `stack.db`, the database with all events; `state.json` and `frames/`, the current state for
-    /// people and other tools; and `logs/`. If there is no database, but files of the original plugin or of a lost
-    /// database, the files are imported once. The originals are kept in `before-import/`, and [`Stack::repairs`] lists
-    /// the inconsistencies that were repaired.
+    /// The folder contains `stack.db`, the database with all events; `state.json` and `frames/`, the current
+    /// state for people and other tools; and `logs/`. If there is no database, but files of the original
+    /// plugin or of a lost database, the files are imported once. The originals are kept in `before-import/`,
+    /// and [`Upkeep::repairs`] lists the inconsistencies that were repaired.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -46,9 +48,9 @@ impl Stack {
         })
     }
 
-    /// Creates a stack in an empty folder from a history that [`Stack::export_history`] has written. The stack has the
-    /// same frames with the same handles, and the same history. The history is read event by event, and few finished trees
-    /// are held in memory.
+    /// Creates a stack in an empty folder from a history that [`History::export`] has written. The stack has
+    /// the same frames with the same handles, and the same history. The history is read event by event, and
+    /// few finished trees are held in memory.
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with

@@ -1,6 +1,8 @@
 //! Commands that begin, block, resume, stop and finish frames.
 
 use super::Stack;
+#[cfg(doc)]
+use super::Work;
 use super::results::{Popped, first_handle, frames_with, unfinished_below};
 #[cfg(doc)]
 use crate::error::Error;
@@ -176,7 +178,7 @@ impl Stack {
     /// case too.
     ///
     /// The context of the parent, of the siblings and of the frames that depend on it show the question, and so does
-    /// [`Stack::outline`]. [`Stack::answer`] answers it.
+    /// [`outline`](crate::tree::outline). [`Stack::answer`] answers it.
     ///
     /// ```
     /// use callstack_core::{FrameStatus, NewFrame, Settings, Stack};
@@ -269,7 +271,7 @@ impl Stack {
         self.execute(Command::AnswerAndResume { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also
+    /// Stops the frames that hosts run, or that [workers](Work::hold) have, from this one downwards, also
     /// those of other processes. They become blocked, and the reason is what they wait for. A running host
     /// notices the stop at its next poll, within a second: it aborts the sessions of the frames, adds the
     /// last words of these sessions as results so far, and answers the callers. A worker notices the stop

@@ -51,13 +51,13 @@ pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()
 /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
 /// stack.push(NewFrame::new("Build").id("ses_1"))?;
 /// let mut text = Vec::new();
-/// stack.export_history(&mut text)?;
+/// stack.history().export(&mut text)?;
 ///
 /// let mut tree = Tree::new();
 /// for event in read_history(text.as_slice()) {
 ///     tree.replay(&event?)?;
 /// }
-/// assert_eq!(tree.state(), stack.state()?);
+/// assert_eq!(tree.state(), stack.read(|tree| tree.state())?);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///

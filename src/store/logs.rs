@@ -103,7 +103,8 @@ pub struct LogDamage {
     pub message: String,
 }
 
-/// Which logs [`Stack::prune_logs`](crate::Stack::prune_logs) removes. In JSON `{"before": 1795293106903, "bytes": 500000000}`.
+/// Which logs [`Files::prune_logs`](crate::stack::Files::prune_logs) removes. In JSON
+/// `{"before": 1795293106903, "bytes": 500000000}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -129,7 +130,8 @@ impl LogLimits {
     }
 }
 
-/// What [`Stack::prune_logs`](crate::Stack::prune_logs) has removed. In JSON `{"files": 12, "bytes": 340000, "left": 5100000}`.
+/// What [`Files::prune_logs`](crate::stack::Files::prune_logs) has removed. In JSON
+/// `{"files": 12, "bytes": 340000, "left": 5100000}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

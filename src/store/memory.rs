@@ -16,7 +16,7 @@ use crate::frame::Event;
 ///
 /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
 /// stack.push(NewFrame::new("Build").id("ses_1"))?;
-/// assert_eq!(stack.history(&EventQuery::default())?.len(), 2);
+/// assert_eq!(stack.history().events(&EventQuery::default())?.len(), 2);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 #[derive(Debug, Default)]

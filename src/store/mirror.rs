@@ -86,7 +86,7 @@ pub struct MirrorStatus {
     /// Number of frames whose files are out of date, as far as this process knows.
     pub stale_frames: usize,
     /// The error of the last write, or `None` if it succeeded. The write is repeated, at the latest by
-    /// [`Stack::flush`](crate::Stack::flush). In JSON this is the error's message or null.
+    /// [`Files::flush`](crate::stack::Files::flush). In JSON this is the error's message or null.
     #[serde(serialize_with = "as_message")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub error: Option<Error>,

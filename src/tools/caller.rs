@@ -353,7 +353,7 @@ impl<'a> Caller<'a> {
     /// trees. With `all`, or if the caller works for no frame, returns the outline of all trees.
     ///
     /// # Errors
-    /// As [`Stack::outline`].
+    /// As [`outline`](crate::tree::outline).
     pub(super) fn outline(&mut self, all: bool, options: OutlineOptions) -> Result<Outline> {
         let drawn = |options: &OutlineOptions| self.stack.read(|tree| drawn(tree, options))?;
         let Some(own) = self.served() else { return drawn(&options) };

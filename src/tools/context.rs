@@ -26,7 +26,7 @@ impl AgentTool for Info {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let settings = caller.stack.host().settings().context;
-        let cache = caller.stack.cache_statistics();
+        let cache = caller.stack.upkeep().cache_statistics();
         let Some(SessionContext { handle, context }) = context(caller)? else {
             return Ok(Reply::Text(pretty(&json!({ "budget": settings.budget, "cache": cache }))));
         };
@@ -99,9 +99,9 @@ impl AgentTool for ClearCache {
     const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let before = caller.stack.cache_statistics().entries;
-        caller.stack.clear_cache(self.session_id.map(FrameRef::from))?;
-        let cleared = before.saturating_sub(caller.stack.cache_statistics().entries);
+        let before = caller.stack.upkeep().cache_statistics().entries;
+        caller.stack.upkeep().clear_cache(self.session_id.map(FrameRef::from))?;
+        let cleared = before.saturating_sub(caller.stack.upkeep().cache_statistics().entries);
         Ok(Reply::Text(format!("Cleared cached contexts: {cleared}.")))
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, Results};
 use crate::session::calls::{CallPlace, listed};
 use crate::text::escape_hidden;
-use crate::tree::OutlineOptions;
+use crate::tree::{OutlineOptions, Tree};
 use crate::vocabulary::ToolRole;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
@@ -298,7 +298,7 @@ impl AgentTool for Details {
             let node = tree.node(frame);
             (node.parent(), node.retry_of(), node.retried_as())
         });
-        let children = caller.stack.children(frame)?;
+        let children = caller.stack.read(|tree| tree.children(frame).to_vec())?;
         let mut shown = with_references(&record);
         // An agent needs only the name of the holder.
         match record.held_by() {
@@ -409,6 +409,6 @@ impl AgentTool for GetState {
     const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        Ok(Reply::Text(escape_hidden(&caller.stack.state()?.to_json()).into_owned()))
+        Ok(Reply::Text(escape_hidden(&caller.stack.read(Tree::state)?.to_json()).into_owned()))
     }
 }

@@ -116,11 +116,11 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 /// | completeFrame | [`Stack::pop`](crate::Stack::pop) | [`Command::Pop`] |
 /// | getFrame | [`Stack::frame`](crate::Stack::frame) | [`Tree::resolve`], [`Tree::frame`] |
 /// | getActiveFrame, setActiveFrame | [`Stack::active`](crate::Stack::active), [`Stack::set_active`](crate::Stack::set_active) | [`Tree::active`], [`Command::SetActive`] |
-/// | getAncestors | [`Stack::ancestors`](crate::Stack::ancestors) | [`Tree::ancestors`] |
-/// | getCompletedSiblings | [`Stack::completed_siblings`](crate::Stack::completed_siblings) | [`Tree::completed_siblings`] |
-/// | getAllSiblings | [`Stack::siblings`](crate::Stack::siblings) | [`Tree::siblings`] |
-/// | getChildren, getAllChildren | [`Stack::children`](crate::Stack::children) | [`Tree::children`] |
-/// | getAllFrames | [`Stack::state`](crate::Stack::state) | [`Tree::state`] |
+/// | getAncestors | [`Stack::read`](crate::Stack::read) | [`Tree::ancestors`] |
+/// | getCompletedSiblings | [`Stack::read`](crate::Stack::read) | [`Tree::completed_siblings`] |
+/// | getAllSiblings | [`Stack::read`](crate::Stack::read) | [`Tree::siblings`] |
+/// | getChildren, getAllChildren | [`Stack::read`](crate::Stack::read) | [`Tree::children`] |
+/// | getAllFrames | [`Stack::read`](crate::Stack::read) | [`Tree::state`] |
 /// | loadState, loadFrame | `Stack::open` imports their files | [`StackState::from_json`](crate::StackState::from_json) |
 /// | saveState, saveFrame | written by commands and polls of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
 /// | ensureFrame | [`Stack::ensure`](crate::Stack::ensure) | [`Command::Ensure`] |
@@ -129,7 +129,7 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 /// | activateFrame | [`Stack::activate`](crate::Stack::activate) | [`Command::Activate`] |
 /// | replaceFrameID | [`Stack::replace_id`](crate::Stack::replace_id) | [`Command::ReplaceId`] |
 /// | invalidateFrame | [`Stack::invalidate`](crate::Stack::invalidate) | [`Command::Invalidate`] |
-/// | getFramesByStatus | [`Stack::with_status`](crate::Stack::with_status) | [`Tree::with_status`] |
+/// | getFramesByStatus | [`Stack::read`](crate::Stack::read) | [`Tree::with_status`] |
 ///
 /// The specification distinguishes children from all children by their status. Here one query returns all children,
 /// and [`Node::status`] tells their status.

@@ -83,12 +83,13 @@ impl Default for OutlineOptions {
 /// Returns a tree as text for people.
 ///
 /// ```
-/// use callstack_core::{NewFrame, OutlineOptions, PopStatus, Stack};
+/// use callstack_core::tree::outline;
+/// use callstack_core::{NewFrame, OutlineOptions, Stack};
 ///
 /// let stack = Stack::in_memory();
 /// let root = stack.push(NewFrame::new("Build the app").id("ses_1"))?;
 /// stack.plan(NewFrame::new("Write the docs").below(root))?;
-/// let text = stack.outline(&OutlineOptions::default())?;
+/// let text = stack.read(|tree| outline(tree, &OutlineOptions::default()))??;
 /// assert!(text.contains("[>] f1 Build the app  <-- ACTIVE"));
 /// assert!(text.contains("`-- [ ] f2 Write the docs"));
 /// # Ok::<(), callstack_core::Error>(())

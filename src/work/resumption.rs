@@ -9,7 +9,7 @@ use crate::frame::{FrameStatus, Handle};
 use crate::tree::Tree;
 
 /// What a host does now to resume frames, and what it waits for: see
-/// [`Stack::resumption`](crate::Stack::resumption).
+/// [`Work::resumption`](crate::stack::Work::resumption).
 ///
 /// In JSON: `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1", "child": "f2"}]}`. All lists are
 /// there.

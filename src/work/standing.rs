@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::frame::{FrameStatus, Hold, Release};
 use crate::tree::Tree;
 
-/// How a frame stands for its holder: see [`Stack::standing`](crate::Stack::standing).
+/// How a frame stands for its holder: see [`Work::standing`](crate::stack::Work::standing).
 ///
 /// In JSON: `{"kind": "held"}`, `{"kind": "ended", "status": "completed"}`, `{"kind": "putBack"}` or `{"kind": "stopped"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

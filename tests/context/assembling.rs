@@ -4,9 +4,7 @@ use callstack_core::context::{
     Approx, Chars4, DetailLevel, FinishedChildren, Form, Omission, Section, TokenCounter, truncate,
 };
 use callstack_core::tree::sibling_order;
-use callstack_core::{
-    Budget, Context, FrameStatus, Guidance, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions,
-};
+use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions};
 use std::sync::Arc;
 
 struct Project(Stack);

@@ -7,6 +7,7 @@ use callstack_core::context::CacheStatistics;
 use callstack_core::{
     Context, Frame, FrameStatus, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions, StackState,
 };
+use support::set_status;
 
 struct Setting {
     stack: Stack,
@@ -33,10 +34,10 @@ impl Setting {
 
     /// True if the next context comes from the cache. Checks that it is correct in both cases.
     fn hits(&self) -> bool {
-        let before = self.stack.cache_statistics().hits;
+        let before = self.stack.upkeep().cache_statistics().hits;
         let context = self.context();
         assert_eq!(*context, self.stack.context_uncached(self.current, &Settings::default()).unwrap());
-        self.stack.cache_statistics().hits > before
+        self.stack.upkeep().cache_statistics().hits > before
     }
 }
 
@@ -45,7 +46,7 @@ fn the_second_call_is_a_hit() {
     let setting = setting();
     let first = setting.context();
     assert!(Arc::ptr_eq(&first, &setting.context()));
-    let CacheStatistics { hits, misses, entries, .. } = setting.stack.cache_statistics();
+    let CacheStatistics { hits, misses, entries, .. } = setting.stack.upkeep().cache_statistics();
     assert_eq!((hits, misses, entries), (1, 1, 1));
 }
 
@@ -59,9 +60,9 @@ fn whatever_a_context_shows_makes_it_new() {
         ("a planned sibling", |at| _ = at.stack.plan(NewFrame::new("Sibling").below(at.root)).unwrap()),
         ("a pushed sibling", |at| _ = at.stack.push(NewFrame::new("Sibling").below(at.root)).unwrap()),
         ("an invalidated sibling", |at| _ = at.stack.invalidate(at.done, "no").unwrap()),
-        ("the status of the frame", |at| at.stack.set_status(at.current, FrameStatus::Blocked, None).unwrap()),
-        ("the status of the parent", |at| at.stack.set_status(at.root, FrameStatus::Blocked, None).unwrap()),
-        ("a cleared cache", |at| at.stack.clear_cache(Some(at.current.into())).unwrap()),
+        ("the status of the frame", |at| set_status(&at.stack, at.current, FrameStatus::Blocked, None).unwrap()),
+        ("the status of the parent", |at| set_status(&at.stack, at.root, FrameStatus::Blocked, None).unwrap()),
+        ("a cleared cache", |at| at.stack.upkeep().clear_cache(Some(at.current.into())).unwrap()),
     ];
     for (name, change) in changes {
         let setting = setting();
@@ -111,18 +112,18 @@ fn contexts_age() {
 fn fifty_contexts_are_kept_and_the_least_used_goes_first() {
     let setting = setting();
     let ask = |total: usize| {
-        let before = setting.stack.cache_statistics().hits;
+        let before = setting.stack.upkeep().cache_statistics().hits;
         setting.stack.context(setting.current, &Settings::of_total(2_000 + total)).unwrap();
-        setting.stack.cache_statistics().hits > before
+        setting.stack.upkeep().cache_statistics().hits > before
     };
     (0..50).for_each(|total| assert!(!ask(total)));
     assert!(ask(0), "all fifty are there");
     assert!(!ask(50), "the fifty-first is new");
-    assert_eq!(setting.stack.cache_statistics().entries, 50);
+    assert_eq!(setting.stack.upkeep().cache_statistics().entries, 50);
     assert!(ask(0), "the one just used has stayed");
     assert!(!ask(1), "the one not used for longest has gone");
-    setting.stack.clear_cache(None).unwrap();
-    assert_eq!(setting.stack.cache_statistics().entries, 0);
+    setting.stack.upkeep().clear_cache(None).unwrap();
+    assert_eq!(setting.stack.upkeep().cache_statistics().entries, 0);
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn a_new_id_of_a_finished_sibling_counts_at_once() {
     stack.add_artifact("one", "broom.rs").unwrap();
     stack.replace_id("one", "ses-77").unwrap();
     let kept = context();
-    stack.clear_cache(None).unwrap();
+    stack.upkeep().clear_cache(None).unwrap();
     assert_eq!(kept, context());
     let score = kept.report.entries.iter().find(|entry| entry.handle.to_string() == "f2").unwrap().score;
     assert!(kept.report.entries.iter().all(|entry| entry.score <= score || entry.score == 100.0), "{:#?}", kept.report);

@@ -8,6 +8,7 @@ use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{
     Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, ToolNames, import,
 };
+use support::Queries;
 
 /// The example of the specification: a REST API, with one minute between the steps.
 fn api() -> Stack {

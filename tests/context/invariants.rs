@@ -9,8 +9,8 @@ use callstack_core::{
     Budget, BudgetUnit, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Stack,
 };
 use proptest::prelude::*;
-use support::Random;
 use support::promises::{checked, settings, with_total};
+use support::{Random, set_status};
 
 /// Sizes of the trees: mostly small, so that many cases run, and sometimes up to 5,000 frames.
 fn sizes() -> impl Strategy<Value = usize> {
@@ -183,7 +183,7 @@ proptest! {
             siblings.next()
         };
         if let Some(sibling) = stack.read(open).unwrap().filter(|_| stack.read(|tree| tree.node(frame).started().is_some()).unwrap()) {
-            stack.set_status(sibling, FrameStatus::Blocked, None).ok();
+            set_status(&stack, sibling, FrameStatus::Blocked, None).ok();
             let before = stack.context(frame, &roomy).unwrap();
             let status = [PopStatus::Completed, PopStatus::Failed][random.below(2)];
             stack.pop(sibling, status, support::text(&mut random, 40)).unwrap();
@@ -220,7 +220,7 @@ proptest! {
                 _ => stack.add_decision(other, format!("t{text}")),
             };
             let kept = stack.context_uncached(frame, &settings).unwrap();
-            stack.clear_cache(None).unwrap();
+            stack.upkeep().clear_cache(None).unwrap();
             let made = stack.context_uncached(frame, &settings).unwrap();
             prop_assert_eq!(&kept, &made, "round {}: {} differs", round, frame);
             // At the beginning of the next round, the data of all frames is kept.

@@ -6,7 +6,7 @@ use callstack_core::{
     Stack, StackOptions, ToolNames, ToolRole,
 };
 use proptest::prelude::*;
-use support::Random;
+use support::{Queries, Random};
 
 fn volatile(stack: &Stack, frame: Handle) -> String {
     stack.context(frame, &Settings::default()).unwrap().volatile.clone()
@@ -153,7 +153,7 @@ proptest! {
             let contexts = || frames().into_iter().map(|frame| stack.context(frame, &Settings::default()).unwrap());
             let kept: Vec<_> = contexts().collect();
             if round % 6 == 5 {
-                let history = stack.history(&EventQuery::default()).unwrap();
+                let history = stack.history().events(&EventQuery::default()).unwrap();
                 let fresh = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
                 // The context of a frame that has ended names a frame far below it. It does not see changes
                 // of that frame at once.

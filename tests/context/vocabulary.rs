@@ -5,6 +5,7 @@ use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{
     Budget, Context, Error, FrameStatus, Guidance, NewFrame, PopStatus, Settings, Stack, ToolNames, ToolRole,
 };
+use support::set_status;
 
 /// Names that no text holds by chance, and that XML has to escape.
 fn nonsense() -> ToolNames {
@@ -36,7 +37,7 @@ fn project() -> Stack {
     stack.pop("done", PopStatus::Completed, "Done with project and parser").unwrap();
     stack.invalidate("gone", "not needed").unwrap();
     stack.activate("help").unwrap();
-    stack.set_status("help", FrameStatus::Blocked, None).unwrap();
+    set_status(&stack, "help", FrameStatus::Blocked, None).unwrap();
     push(NewFrame::new("work").id("work").criteria("The parser of the project works").below("root"));
     stack.plan(NewFrame::new("part").id("part").below("work")).unwrap();
     push(NewFrame::new("stuck").id("stuck").below("root"));
@@ -183,7 +184,7 @@ fn the_cache_tells_vocabularies_apart() {
             assert_eq!(*context, stack.context_uncached("work", &settings(tools)).unwrap());
         }
     }
-    assert_eq!(stack.cache_statistics().hits, 12);
+    assert_eq!(stack.upkeep().cache_statistics().hits, 12);
 }
 
 #[test]

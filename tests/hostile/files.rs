@@ -16,6 +16,7 @@ mod unlocked;
 use std::path::Path;
 
 use callstack_core::{NewFrame, Stack, StackOptions};
+use support::Queries;
 
 fn open(folder: &Path) -> Stack {
     Stack::open(folder, StackOptions::default()).unwrap()

@@ -5,6 +5,7 @@
 #[cfg(feature = "sqlite")]
 use callstack_core::StackOptions;
 use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
+use support::Queries;
 
 /// Random words in the texts of many siblings must not fill the memory, so only the first different words of
 /// a text count. `tests/allocations` measures the memory that they take.
@@ -63,17 +64,17 @@ fn a_command_writes_a_bounded_number_of_files() {
         let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
         let child = |index| NewFrame::new("Task").id(format!("child_{index}"));
         stack.plan_children(root, (0..size).map(child).collect()).unwrap();
-        stack.flush().unwrap();
+        stack.files().flush().unwrap();
         assert_eq!(planned_files(folder.path()), size);
         stack.invalidate(root, "not wanted").unwrap();
         let left = planned_files(folder.path());
         written.push(size - left);
         // Nothing is lost: the remaining files are known, and the calls that serve this purpose write them.
-        assert!(stack.mirror_status().unwrap().stale_frames >= left && left > 0);
-        assert!(stack.deadline().is_some());
-        stack.flush().unwrap();
+        assert!(stack.files().status().unwrap().stale_frames >= left && left > 0);
+        assert!(stack.upkeep().deadline().is_some());
+        stack.files().flush().unwrap();
         assert_eq!(planned_files(folder.path()), 0);
-        assert_eq!((stack.mirror_status().unwrap().stale_frames, stack.deadline()), (0, None));
+        assert_eq!((stack.files().status().unwrap().stale_frames, stack.upkeep().deadline()), (0, None));
     }
     assert!(written.iter().all(|files| (1..=256).contains(files)), "a command wrote {written:?} files");
 }
@@ -91,9 +92,9 @@ fn polls_finish_what_a_command_has_left() {
     let child = |index| NewFrame::new("Task").id(format!("child_{index}"));
     stack.plan_children(root, (0..1_000).map(child).collect()).unwrap();
     let mut polls = 0;
-    while let Some(deadline) = stack.deadline() {
+    while let Some(deadline) = stack.upkeep().deadline() {
         now.store(deadline, Ordering::Relaxed);
-        stack.poll();
+        stack.upkeep().poll();
         polls += 1;
         assert!(polls < 10);
     }
@@ -126,6 +127,6 @@ fn a_large_file_is_not_written_after_every_change() {
     (14..200).for_each(plan);
     let few = listed();
     assert!(few < 30, "{few} of 200 children are listed, so the file was written for each of them");
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_eq!(listed(), 200);
 }

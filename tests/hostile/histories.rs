@@ -7,6 +7,7 @@ use callstack_core::{
     PopStatus, Settings, Stack, StackOptions, StackState, Tree, decide,
 };
 use serde_json::{Value, json};
+use support::Queries;
 
 fn handle(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()

@@ -57,7 +57,7 @@ fn a_mark_and_halves_of_characters_keep_no_history_from_being_read() {
     let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Shop HALF").id("ses_1")).unwrap();
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     let history = marked(&String::from_utf8(history).unwrap());
     assert_eq!(read_history(history.as_bytes()).collect::<Result<Vec<_>, _>>().unwrap().len(), 2);
     let folder = tempdir().unwrap();
@@ -84,9 +84,9 @@ fn a_mark_and_halves_of_characters_keep_no_file_of_a_stack_from_being_read() {
     assert_eq!(["ses_1", "ses_2"].map(|id| stack.frame(id).unwrap().title), [TITLE; 2]);
     assert!(stack.host().configure(HostSettings::default()).is_empty());
     assert_eq!(stack.host().settings().autonomy.level, AutonomyLevel::Auto);
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     write("frames/ses_1.json", &fs::read_to_string(folder.path().join("frames/ses_1.json")).unwrap());
-    assert!(!stack.repair().unwrap().are_rewritten, "no file is wrong");
+    assert!(!stack.upkeep().repair().unwrap().are_rewritten, "no file is wrong");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use callstack_core::{
 use html5ever::tendril::TendrilSink;
 use markup5ever_rcdom::{Node, NodeData, RcDom};
 use proptest::prelude::*;
-use support::Random;
+use support::{Queries, Random};
 
 /// Parts of hostile texts.
 const PIECES: &[&str] = &[

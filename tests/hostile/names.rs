@@ -6,6 +6,7 @@ use callstack_core::{
 };
 use callstack_core::{FrameStatus, MemoryStore, Store};
 use proptest::prelude::*;
+use support::Queries;
 
 /// IDs that look like handles, like references, or like parts of each other.
 const IDS: &[&str] = &[
@@ -108,7 +109,7 @@ fn no_id_is_longer_than_a_variable_of_a_command() {
         stack.ensure(&longer, None, None).map(drop),
         stack.replace_id(frame, &longer),
         stack.import(frames).map(drop),
-        stack.hold(callstack_core::NewHold::new(&longer, 1_000)).map(drop),
+        stack.work().hold(callstack_core::NewHold::new(&longer, 1_000)).map(drop),
     ] {
         assert_eq!(refused.unwrap_err().code(), "too_long");
     }
@@ -228,7 +229,7 @@ fn a_state_and_a_history_with_such_ids_are_read() {
     assert!(repairs.is_empty(), "nothing is repaired, because nothing is wrong: {repairs:?}");
     check(&stack.state().unwrap(), &again);
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     let events: Vec<_> = read_history(&history[..]).collect::<Result<_, _>>().unwrap();
     let mut store = MemoryStore::new();
     store.begin(std::time::Duration::ZERO).unwrap();
@@ -337,7 +338,7 @@ mod in_a_folder {
         let state = stack.state().unwrap();
         stack.close().unwrap();
         let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-        assert_eq!((stack.state().unwrap(), stack.repairs()), (state.clone(), &[][..]));
+        assert_eq!((stack.state().unwrap(), stack.upkeep().repairs()), (state.clone(), &[][..]));
         check(&state, &stack);
         for frame in [one, two] {
             let page = stack.log(frame.to_string()).read(&LogQuery::default()).unwrap();

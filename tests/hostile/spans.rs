@@ -137,12 +137,12 @@ fn contexts_and_suggestions_age_although_the_clock_is_set_back() {
     assert!(!is_suggested(), "after five minutes it has expired");
     clocks.stack.context(root, &Settings::default()).unwrap();
     clocks.time_of_day.fetch_sub(YEAR, Ordering::Relaxed);
-    let before = clocks.stack.cache_statistics();
+    let before = clocks.stack.upkeep().cache_statistics();
     clocks.stack.context(root, &Settings::default()).unwrap();
-    assert_eq!(clocks.stack.cache_statistics().hits, before.hits + 1, "it is as fresh as before");
+    assert_eq!(clocks.stack.upkeep().cache_statistics().hits, before.hits + 1, "it is as fresh as before");
     clocks.pass(30_000);
     clocks.stack.context(root, &Settings::default()).unwrap();
-    assert_eq!(clocks.stack.cache_statistics().misses, before.misses + 1);
+    assert_eq!(clocks.stack.upkeep().cache_statistics().misses, before.misses + 1);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use callstack_core::stack::Clock;
 use callstack_core::{
     Error, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Tree,
 };
-use support::in_time;
 use support::wrapped::{Hooks, StoreCall, Wrapped};
+use support::{Queries, in_time};
 use tempfile::tempdir;
 
 /// A token counter that calls a function of the test.
@@ -87,10 +87,10 @@ fn query(stack: &Stack) {
     stack.context("ses_1", &Settings::of_total(50_000)).unwrap();
     stack.context_uncached("ses_1", &Settings::of_total(50_000)).unwrap();
     stack.heap("ses_1").chunks().unwrap();
-    stack.runs();
-    stack.cache_statistics();
-    stack.mirror_status();
-    stack.deadline();
+    stack.runs().unwrap();
+    stack.upkeep().cache_statistics();
+    stack.files().status();
+    stack.upkeep().deadline();
     assert!(format!("{stack:?}").contains("frames"));
     stack.read(Tree::len).unwrap();
 }
@@ -174,7 +174,7 @@ fn a_command_in_a_token_counter_is_refused_and_changes_nothing() {
                 other.push(NewFrame::new("Inside")).map(drop),
                 other.pop("ses_1", PopStatus::Completed, "inside").map(drop),
                 other.refresh().map(drop),
-                other.flush(),
+                other.files().flush(),
                 other.import(Vec::new()).map(drop),
             ];
             for refusal in refusals {
@@ -356,15 +356,15 @@ fn assert_nobody_waits(stuck: Stuck, export: &Path) {
         stack.push(NewFrame::new("Second")).map(drop),
         stack.add_decision("ses_1", "second"),
         stack.refresh().map(drop),
-        stack.flush(),
+        stack.files().flush(),
     ];
     for refusal in refusals {
         let Err(Error::Busy { waited, .. }) = refusal else { panic!("{refusal:?}") };
         assert!(waited >= 50, "{waited}");
     }
-    stack.poll();
+    stack.upkeep().poll();
     query(stack);
-    stack.export_files(export).unwrap();
+    stack.files().export(export).unwrap();
     stuck.release();
 }
 
@@ -419,7 +419,7 @@ fn each_step_of_a_call_may_wait_only_for_what_the_steps_before_it_have_left() {
     check("a command and its files", &["begin", "read", "has_news", "read"]);
     stack.refresh().unwrap();
     check("refresh", &["has_news", "read"]);
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     check("flush", &["has_news", "read", "sync"]);
 
     let call = |id: &str| ToolCall {
@@ -474,14 +474,14 @@ mod on_disk {
             entered.recv().unwrap();
             for round in 0..20 {
                 query(&stack);
-                assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 2);
-                assert_eq!(stack.export_history(std::io::sink()).unwrap(), 2);
-                stack.export_files(folder.path().join(format!("copy {round}"))).unwrap();
+                assert_eq!(stack.history().events(&EventQuery::default()).unwrap().len(), 2);
+                assert_eq!(stack.history().export(std::io::sink()).unwrap(), 2);
+                stack.files().export(folder.path().join(format!("copy {round}"))).unwrap();
             }
             assert!(!command.is_finished());
             blocker.rollback();
             command.join().unwrap().unwrap();
-            assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 3);
+            assert_eq!(stack.history().events(&EventQuery::default()).unwrap().len(), 3);
         });
     }
 
@@ -492,7 +492,7 @@ mod on_disk {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
                 command_elsewhere(self.0);
                 let other = self.0.clone();
-                thread::spawn(move || other.history(&EventQuery::default())).join().unwrap().unwrap();
+                thread::spawn(move || other.history().events(&EventQuery::default())).join().unwrap().unwrap();
                 Ok(bytes.len())
             }
             fn flush(&mut self) -> std::io::Result<()> {
@@ -504,8 +504,8 @@ mod on_disk {
             let memory = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
             for stack in [Stack::open(folder.path(), StackOptions::default()).unwrap(), memory] {
                 stack.push(NewFrame::new("First").id("ses_1")).unwrap();
-                assert_eq!(stack.export_history(Waiting(&stack)).unwrap(), 2, "the history when the call began");
-                assert!(stack.history(&EventQuery::default()).unwrap().len() > 2);
+                assert_eq!(stack.history().export(Waiting(&stack)).unwrap(), 2, "the history when the call began");
+                assert!(stack.history().events(&EventQuery::default()).unwrap().len() > 2);
             }
         });
     }
@@ -594,11 +594,11 @@ mod on_disk {
         ("refresh", |stack| stack.refresh().map(drop)),
         ("push", |stack| stack.push(NewFrame::new("Later")).map(drop)),
         ("append", |stack| stack.log("ses_1").append(&[json!("late")])),
-        ("flush", Stack::flush),
+        ("flush", |stack| stack.files().flush()),
         ("close", |stack| stack.clone().close()),
         ("poll", |stack| {
             // A poll only reads the news if it has something to write.
-            stack.poll();
+            stack.upkeep().poll();
             stack.refresh().map(drop)
         }),
     ];
@@ -613,7 +613,7 @@ mod on_disk {
                 let stack = Stack::open(&folder, StackOptions::default()).unwrap();
                 stack.push(NewFrame::new("First").id("ses_1")).unwrap();
                 stack.log("ses_1").append(&[json!("early")]).unwrap();
-                stack.flush().unwrap();
+                stack.files().flush().unwrap();
                 let before = files(&folder);
                 // Another process adds a good event and a bad one.
                 let other = Stack::open(&folder, StackOptions::default().mirror(false)).unwrap();
@@ -627,23 +627,23 @@ mod on_disk {
                 let Error::Damaged { path, advice, .. } = &error else { panic!("{what}: {error}") };
                 assert!(path.contains(folder.to_str().unwrap()), "{what}: {error}");
                 assert!(error.to_string().contains(message), "{what}: {error}");
-                assert!(advice.contains("Stack::export_history") && advice.contains("Stack::rebuild"), "{what}");
+                assert!(advice.contains("history().export") && advice.contains("Stack::rebuild"), "{what}");
                 for (_, again) in FINDERS {
                     assert_eq!(again(&stack).unwrap_err(), error, "{what}: each command says the same");
                 }
                 assert!(!stack.is_broken());
-                assert_eq!(stack.mirror_status().unwrap().error.unwrap(), error, "{what}");
-                assert_eq!(stack.deadline(), None, "{what}");
+                assert_eq!(stack.files().status().unwrap().error.unwrap(), error, "{what}");
+                assert_eq!(stack.upkeep().deadline(), None, "{what}");
 
                 query(&stack);
                 assert_eq!(stack.frame("ses_2").unwrap().title, "Second", "{what}: good events are applied");
-                assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 4, "{what}");
+                assert_eq!(stack.history().events(&EventQuery::default()).unwrap().len(), 4, "{what}");
                 let mut history = Vec::new();
-                assert_eq!(stack.export_history(&mut history).unwrap(), 4, "{what}");
+                assert_eq!(stack.history().export(&mut history).unwrap(), 4, "{what}");
                 let rebuilt = Stack::rebuild(place.path().join("new"), &history[..], StackOptions::default()).unwrap();
                 assert_eq!(rebuilt.state().unwrap(), stack.state().unwrap(), "{what}");
                 rebuilt.push(NewFrame::new("Goes on")).unwrap();
-                stack.export_files(place.path().join("copy")).unwrap();
+                stack.files().export(place.path().join("copy")).unwrap();
 
                 assert_eq!(stack.close().unwrap_err(), error, "{what}");
                 assert_eq!(files(&folder), before, "{what}: nothing was written");
@@ -693,7 +693,7 @@ fn panic_and_go_on_panicking(folder: &Path, call: Call) {
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
     // Leaves work for the end: state.json does not need to be written yet.
     stack.add_decision("ses_1", "second").unwrap();
-    assert!(stack.deadline().is_some());
+    assert!(stack.upkeep().deadline().is_some());
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let stack = stack;
         is_on.store(true, Ordering::Relaxed);

@@ -8,8 +8,8 @@ use callstack_core::memory::{NewRun, Next, Prompt, Reply, system_prompt};
 use callstack_core::{Error, FrameStatus, Handle, MemoryStore, PopStatus, Stack, StackOptions, Store, Tree};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::Random;
 use support::agent::Agent;
+use support::{Queries, Random};
 
 fn stack() -> Stack {
     Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap()
@@ -18,7 +18,7 @@ fn stack() -> Stack {
 /// A stack with the events of another one, read from a store through JSON.
 fn reopened(stack: &Stack) -> Stack {
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     let events: Vec<_> = callstack_core::read_history(&history[..]).collect::<Result<_, _>>().unwrap();
     let mut store = MemoryStore::new();
     store.begin(std::time::Duration::ZERO).unwrap();
@@ -328,7 +328,7 @@ fn calls_out_of_turn_are_refused() {
 
     let plain = agent.stack.push(callstack_core::NewFrame::new("No run").id("plain")).unwrap();
     assert_eq!(agent.stack.run(plain).next().unwrap_err(), Error::NoRun { handle: plain });
-    assert_eq!(agent.stack.runs(), [agent.run]);
+    assert_eq!(agent.stack.runs().unwrap(), [agent.run]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use callstack_core::frame::{MemoryModel, Message, RunSettings};
 use callstack_core::memory::{ContextWindow, NewRun, Prompt};
 use callstack_core::{Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, tools};
 use serde_json::{Value, json};
+use support::Queries;
 use support::agent::Agent;
 
 /// A run with these settings.
@@ -300,7 +301,7 @@ fn a_run_keeps_its_setting_and_one_from_before_it_has_the_default() {
     let at = |settings: RunSettings| {
         let agent = start(stack(), settings);
         let mut history = Vec::new();
-        agent.stack.export_history(&mut history).unwrap();
+        agent.stack.history().export(&mut history).unwrap();
         (String::from_utf8(history).unwrap(), agent.run)
     };
     let settings_in = |history: &str, run: Handle| {

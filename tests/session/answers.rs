@@ -9,7 +9,7 @@ use callstack_core::{
     StackOptions, StackState, Tree, tools,
 };
 use serde_json::{Value, json};
-use support::options_at;
+use support::{Queries, options_at, set_status};
 use tempfile::tempdir;
 
 const QUESTION: &str = "Which VAT rate? Ask the user";
@@ -304,7 +304,7 @@ fn blocking_keeps_the_results_so_far_also_after_an_export() {
         assert!(!part.contains("Stripe"), "{part}");
         assert!(xml("work").contains("<answer>sk_test</answer>"));
     }
-    stack.set_status("work", FrameStatus::Blocked, None).unwrap();
+    set_status(&stack, "work", FrameStatus::Blocked, None).unwrap();
     let xml = stack.context("root", &Settings::default()).unwrap().xml.clone();
     assert!(xml.contains("is blocked: no reason was given"), "results so far are no reason: {xml}");
     stack.block("work", QUESTION, Some(Results::new("4 of 5 done"))).unwrap();

@@ -7,7 +7,7 @@ use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer};
 use callstack_core::{FrameStatus, HostSettings, NewFrame, PopStatus, Stack, ToolSet};
 use serde_json::{Value, json};
-use support::options_at;
+use support::{Queries, options_at};
 
 /// A host whose session `root` works on f1.
 struct Host {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{FrameStatus, HostSettings, Stack, Tree, tools};
 use serde_json::{Value, json};
-use support::options_at;
+use support::{Queries, options_at};
 
 /// A host whose root session `root` has called f2 in the session `child`.
 struct Host {

@@ -12,7 +12,7 @@ use callstack_core::{
     Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions, ToolSet, tools,
 };
 use serde_json::{Value, json};
-use support::options_at;
+use support::{Queries, options_at};
 use tempfile::tempdir;
 
 /// A host with the session `root`, which performs effects. Its sessions work when the test tells them to.
@@ -416,14 +416,14 @@ fn calls_of_a_host_that_has_ended_are_interrupted() {
             host.push("root", title, true);
         }
         let neighbour = open(&folder, &now);
-        assert_eq!(neighbour.interrupted(), [], "the host runs them");
+        assert_eq!(neighbour.work().interrupted(), [], "the host runs them");
         let begin = r#"{"sessionID": "f2", "background": true}"#;
         let answer = tools::call(&neighbour, "root", "stack_frame_activate", begin);
         assert!(answer.is_error && answer.text.unwrap().contains("f2 is held by"), "never two sessions");
         host.pop("b", "completed");
     }
     let mut host = Host::on(open(&folder, &now), now.clone());
-    assert_eq!(host.stack.interrupted(), [handle("f2"), handle("f4")]);
+    assert_eq!(host.stack.work().interrupted(), [handle("f2"), handle("f4")]);
     let context = host.context("root");
     assert!(context.contains("Child f2 (A) was interrupted: the host that ran it has ended."), "{context}");
     assert!(context.contains("Child f2 was interrupted: resume it with stack_frame_activate f2."), "{context}");
@@ -431,7 +431,7 @@ fn calls_of_a_host_that_has_ended_are_interrupted() {
         host.call("root", "stack_status", json!({})).1.contains("It was interrupted: the host that ran it has ended")
     );
     let call = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
-    assert_eq!((host.working(), host.stack.interrupted()), (vec!["a"], vec![handle("f4")]));
+    assert_eq!((host.working(), host.stack.work().interrupted()), (vec!["a"], vec![handle("f4")]));
     host.pop("a", "completed");
     assert!(host.answers[&call].starts_with("f2 (A) is completed."));
     assert!(!host.stack.frame("f2").unwrap().is_interrupted());
@@ -444,12 +444,12 @@ fn a_program_without_sessions_records_that_a_host_has_ended() {
     let mut host = Host::on(open(&folder, &now), now.clone());
     host.push("root", "A", true);
     let program = open(&folder, &now);
-    program.note_interruptions();
+    program.work().note_interruptions();
     assert!(program.frame("a").unwrap().host().is_some(), "its host lives");
     assert_eq!(program.retry("a", None).unwrap_err().code(), "not_retriable");
     drop(host);
     now.fetch_add(1_000, Ordering::Relaxed);
-    program.note_interruptions();
+    program.work().note_interruptions();
     let frame = program.frame("a").unwrap();
     assert!(frame.host().is_none() && frame.is_interrupted(), "{frame:?}");
     assert_eq!(program.retry("a", None).unwrap().attempt, 2);
@@ -810,7 +810,7 @@ fn a_person_continues_an_interrupted_frame() {
     let mut host = Host::on(open(&folder, &now), now.clone());
     host.tell(json!({"kind": "sessionCreated", "sessionID": "taxes", "parentID": "root", "title": "Taxes"}));
     host.message("taxes", "user", "Go on, please, with the rates");
-    assert_eq!(host.stack.interrupted(), [], "it works again");
+    assert_eq!(host.stack.work().interrupted(), [], "it works again");
     host.tell(json!({"kind": "sessionIdle", "sessionID": "taxes"}));
     host.summarized("taxes", "");
     assert!(host.frame("Taxes").is_salvaged(), "it has ended without a pop");
@@ -955,7 +955,7 @@ fn an_older_library_refuses_a_history_with_calls() {
     let now = clock();
     let mut host = Host::on(open(&folder, &now), now.clone());
     host.push("root", "Taxes", true);
-    let events = host.stack.history(&Default::default()).unwrap();
+    let events = host.stack.history().events(&Default::default()).unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| event.change.kind()).collect();
     assert!(kinds.contains(&"held"), "{kinds:?}");
     let mut unknown = serde_json::to_value(events.last().unwrap()).unwrap();
@@ -965,7 +965,7 @@ fn an_older_library_refuses_a_history_with_calls() {
     // A frame that was read from a state has no call, no matter what its record says.
     let state = host.stack.state().unwrap();
     let (copy, _) = Stack::from_state(state, StackOptions::default());
-    assert_eq!(copy.interrupted(), [handle("f2")]);
+    assert_eq!(copy.work().interrupted(), [handle("f2")]);
     assert!(copy.outline(&OutlineOptions::default()).is_ok());
     assert_eq!(copy.stop("f9", "lunch").unwrap_err().code(), "unknown_frame");
     assert_eq!(copy.stop("f2", " ").unwrap_err(), Error::Empty { field: "reason" });

@@ -4,6 +4,7 @@ use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{FrameStatus, HostSettings, NewFrame, PopStatus, Results, Stack, StackOptions, tools};
 use serde_json::{Value, json};
+use support::Queries;
 
 const SESSION: &str = "ses_1";
 

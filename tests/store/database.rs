@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
+use support::Queries;
 use tempfile::{TempDir, tempdir};
 
 /// A folder with a stack of many frames.
@@ -44,7 +45,7 @@ fn comes_back_without_it(folder: &Path) {
     }
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     assert_eq!(stack.state().unwrap().frames.len(), 300);
-    assert_eq!(stack.repairs(), []);
+    assert_eq!(stack.upkeep().repairs(), []);
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn damaged_pages_are_noticed() {
         match Stack::open(folder.path(), StackOptions::default()) {
             // Opening only reads the newest events. The other events and the indexes are only examined on
             // request.
-            Ok(stack) => match stack.health() {
+            Ok(stack) => match stack.upkeep().health() {
                 Ok(health) if health.is_sound() => assert_eq!(stack.state().unwrap(), whole),
                 Ok(_) => noticed += 1,
                 Err(error) => {

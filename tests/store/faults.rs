@@ -11,6 +11,7 @@ use std::time::Duration;
 use callstack_core::{
     Error, Event, EventQuery, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store, Tree,
 };
+use support::Queries;
 use support::faults::{self, Faulty, Place, Plan};
 use tempfile::{TempDir, tempdir};
 
@@ -144,13 +145,13 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
         for index in 2..6 {
             stack.push(NewFrame::new("Frame").id(format!("ses_{index}"))).unwrap();
         }
-        let status = stack.mirror_status().unwrap();
+        let status = stack.files().status().unwrap();
         let error = status.error.unwrap_or_else(|| panic!("{what} in the way was not reported"));
         assert!(error.to_string().contains("cannot write"), "{what}: {error}");
-        assert_eq!(stack.flush().unwrap_err().code(), "io", "{what}: flush says it too");
+        assert_eq!(stack.files().flush().unwrap_err().code(), "io", "{what}: flush says it too");
         if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) }.unwrap();
-        stack.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(stack.mirror_status().unwrap().error, None, "{what}");
+        stack.files().flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(stack.files().status().unwrap().error, None, "{what}");
         drop(stack);
         assert_eq!(assert_sound(folder, what).frames.len(), 5);
         for index in 1..6 {
@@ -170,8 +171,8 @@ fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
     plan.fail_at(5);
     stack.push(NewFrame::new("Child").id("ses_2")).unwrap();
     assert!(plan.has_struck());
-    assert_eq!(stack.mirror_status().unwrap().error.unwrap().code(), "io");
-    stack.flush().unwrap();
+    assert_eq!(stack.files().status().unwrap().error.unwrap().code(), "io");
+    stack.files().flush().unwrap();
     assert!(folder.path().join("frames/ses_2.json").is_file());
 }
 
@@ -187,13 +188,13 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
         // Only the first command waits for the lock, because the clock does not advance.
         stack.add_decision("ses_1", number.to_string()).unwrap();
     }
-    let status = stack.mirror_status().unwrap();
+    let status = stack.files().status().unwrap();
     assert_eq!((status.error.unwrap().code(), status.stale_frames), ("busy", 1));
-    assert_eq!(stack.deadline(), Some(1_250));
+    assert_eq!(stack.upkeep().deadline(), Some(1_250));
     drop(lock);
     clock.store(1_250, Ordering::Relaxed);
-    stack.poll();
-    assert_eq!(stack.mirror_status().unwrap().error, None);
+    stack.upkeep().poll();
+    assert_eq!(stack.files().status().unwrap().error, None);
     drop(stack);
     assert_eq!(assert_sound(folder.path(), "after a stop").frames[0].decisions.len(), 200);
 }
@@ -208,7 +209,7 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
     lock.lock().unwrap();
     patient.add_decision("ses_1", "Wait").unwrap();
     hasty.refresh().unwrap();
-    let Err(error) = hasty.flush() else { panic!("somebody else holds the files") };
+    let Err(error) = hasty.files().flush() else { panic!("somebody else holds the files") };
     let Error::Busy { path, waited } = &error else { panic!("{error}") };
     assert!(path.ends_with(".mirror.lock") && *waited >= 20, "{error}");
     // Longer than the maximum wait of a command.
@@ -216,8 +217,8 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
         thread::sleep(Duration::from_millis(400));
         drop(lock);
     });
-    patient.flush().unwrap();
+    patient.files().flush().unwrap();
     holder.join().unwrap();
-    assert_eq!(patient.mirror_status().unwrap().error, None);
+    assert_eq!(patient.files().status().unwrap().error, None);
     hasty.close().unwrap();
 }

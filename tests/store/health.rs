@@ -17,8 +17,8 @@ fn a_sound_stack_is_sound_and_its_files_follow_the_history() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
     stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
-    stack.flush().unwrap();
-    let health = stack.health().unwrap();
+    stack.files().flush().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert!(health.is_sound(), "{health:?}");
     assert_eq!((health.revision, health.frames, health.database.events), (2, 1, 2));
     assert_eq!(health.mirror, MirrorHealth::Current {});
@@ -26,10 +26,10 @@ fn a_sound_stack_is_sound_and_its_files_follow_the_history() {
 
     let other = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
     other.add_decision("ses_1", "Use SQLite").unwrap();
-    let health = other.health().unwrap();
+    let health = other.upkeep().health().unwrap();
     assert_eq!((health.mirror.clone(), health.is_sound()), (MirrorHealth::Behind { revision: 2 }, true));
     fs::remove_file(folder.path().join("state.json")).unwrap();
-    assert_eq!(other.health().unwrap().mirror, MirrorHealth::Missing {});
+    assert_eq!(other.upkeep().health().unwrap().mirror, MirrorHealth::Missing {});
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_state_file_of_another_tree_is_found() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("Shop", "Ship")).unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert_eq!((health.mirror.clone(), health.is_sound()), (MirrorHealth::Different { revision: 2 }, false));
     assert!(fs::read_to_string(&path).unwrap().contains("Ship"), "the file was not changed");
 }
@@ -57,7 +57,7 @@ fn an_event_that_was_changed_while_the_stack_is_open_is_found() {
     let changed = "UPDATE events SET event = replace(event, 'Cart', 'Card') WHERE revision = 3";
     assert_eq!(tamper.execute(changed, []).unwrap(), 1);
     drop(tamper);
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert!(!health.is_sound());
     assert!(health.history_problems[0].contains("the events give another f2"), "{:?}", health.history_problems);
 }
@@ -77,12 +77,12 @@ fn hosts_that_run_frames_are_listed_with_whether_they_live() {
         limits: Box::default(),
     };
     stack.execute(begin).unwrap();
-    let hosts = stack.health().unwrap().hosts;
+    let hosts = stack.upkeep().health().unwrap().hosts;
     assert_eq!((hosts.len(), hosts[0].host.as_str(), &hosts[0].frames[..]), (1, "host-gone", &[cart][..]));
     assert!(!hosts[0].is_alive, "nobody holds the lock of this host");
 }
 
 #[test]
 fn a_stack_in_memory_has_no_files_to_examine() {
-    assert_eq!(Stack::in_memory().health().unwrap_err().code(), "in_memory");
+    assert_eq!(Stack::in_memory().upkeep().health().unwrap_err().code(), "in_memory");
 }

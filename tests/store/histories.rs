@@ -9,13 +9,13 @@ use callstack_core::{
     Change, Command, Durability, Error, EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Results, Settings,
     SqliteOptions, SqliteStore, Stack, StackOptions, Store, Tree, read_history,
 };
-use support::{Random, options_at, work};
+use support::{Queries, Random, options_at, work};
 use tempfile::tempdir;
 
 /// The tree of a history.
 fn replayed(stack: &Stack) -> Tree {
     let mut tree = Tree::new();
-    for event in stack.history(&EventQuery::default()).unwrap() {
+    for event in stack.history().events(&EventQuery::default()).unwrap() {
         tree.replay(&event).unwrap();
     }
     tree
@@ -47,7 +47,7 @@ fn a_stack_opened_again_is_the_same() {
         stack.close().unwrap();
         let stack = Stack::open(folder.path(), options()).unwrap();
         assert_eq!(everything(&stack), before);
-        assert_eq!(stack.repairs(), []);
+        assert_eq!(stack.upkeep().repairs(), []);
     }
 }
 
@@ -172,29 +172,29 @@ fn histories_are_listed_exported_and_rebuilt() {
     let stack = Stack::open(folder.path().join("a"), StackOptions::default()).unwrap();
     let mut random = Random::new(3);
     (0..200).for_each(|_| work(&stack, &mut random, "ses"));
-    let all = stack.history(&EventQuery::default()).unwrap();
+    let all = stack.history().events(&EventQuery::default()).unwrap();
     let first = all[0].handle;
-    let of_first = stack.history(&EventQuery::default().frame(first).since(1)).unwrap();
+    let of_first = stack.history().events(&EventQuery::default().frame(first).since(1)).unwrap();
     let expected = all[1..].iter().filter(|event| event.handle == first).cloned();
     assert_eq!(of_first, expected.collect::<Vec<_>>());
-    let pops = stack.history(&EventQuery::default().kind("statusChanged")).unwrap();
+    let pops = stack.history().events(&EventQuery::default().kind("statusChanged")).unwrap();
     assert!(!pops.is_empty() && pops.iter().all(|event| event.change.kind() == "statusChanged"));
-    let error = stack.history(&EventQuery::default().kind("popped")).unwrap_err();
+    let error = stack.history().events(&EventQuery::default().kind("popped")).unwrap_err();
     assert!(error.to_string().starts_with("kind is `popped`, but must be added, imported,"), "{error}");
     assert!(Change::KINDS.iter().all(|kind| error.to_string().contains(kind)), "{error}");
 
     let mut text = Vec::new();
-    assert_eq!(stack.export_history(&mut text).unwrap(), all.len() as u64);
+    assert_eq!(stack.history().export(&mut text).unwrap(), all.len() as u64);
     assert_eq!(read_history(text.as_slice()).collect::<Result<Vec<_>, _>>().unwrap(), all);
     let rebuilt = Stack::rebuild(folder.path().join("b"), text.as_slice(), StackOptions::default()).unwrap();
     assert_eq!(everything(&rebuilt), everything(&stack));
-    assert_eq!(rebuilt.history(&EventQuery::default()).unwrap(), all);
+    assert_eq!(rebuilt.history().events(&EventQuery::default()).unwrap(), all);
     let in_memory = Stack::with_store(MemoryStore::with_events(all).unwrap(), StackOptions::default()).unwrap();
     assert_eq!(everything(&in_memory), everything(&stack));
 
     let again = Stack::rebuild(folder.path().join("a"), text.as_slice(), StackOptions::default());
     assert_eq!(again.unwrap_err().code(), "not_empty");
-    assert_eq!(Stack::in_memory().history(&EventQuery::default()).unwrap_err().code(), "in_memory");
+    assert_eq!(Stack::in_memory().history().events(&EventQuery::default()).unwrap_err().code(), "in_memory");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn broken_histories_are_refused_and_leave_nothing_behind() {
     stack.add_decision(root, "one").unwrap();
     stack.replace_id("ses_2", "ses_3").unwrap();
     let mut text = Vec::new();
-    stack.export_history(&mut text).unwrap();
+    stack.history().export(&mut text).unwrap();
     let lines: Vec<&str> = std::str::from_utf8(&text).unwrap().lines().collect();
     let second = lines[2];
     for (broken, code, message) in [

@@ -33,7 +33,7 @@ fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
     });
     drop(stack);
     let again = open(folder.path(), StackOptions::default());
-    assert!(again.health().unwrap().is_sound());
+    assert!(again.upkeep().health().unwrap().is_sound());
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_a_dead_machine_held_others_go_on_with() {
             .spawn()
             .unwrap()
     });
-    assert!(stack.health().unwrap().is_sound());
+    assert!(stack.upkeep().health().unwrap().is_sound());
 }
 
 /// `cargo build --examples` has built the program for this test.
@@ -69,7 +69,7 @@ fn the_worker_of_the_examples_does_a_plan() {
     let output = Command::new(example).arg(folder.path()).args(command).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     stack.refresh().unwrap();
-    assert_eq!(stack.work_left(None).unwrap(), WorkLeft::default());
+    assert_eq!(stack.work().left(None).unwrap(), WorkLeft::default());
     assert!(stack.frame("f2").unwrap().results.unwrap().ends_with("it is there"));
 }
 
@@ -77,22 +77,22 @@ fn the_worker_of_the_examples_does_a_plan() {
 fn what_a_person_does_in_the_moment_of_the_end_is_not_lost() {
     let stack = Stack::in_memory();
     let shop = stack.plan(NewFrame::new("Shop")).unwrap();
-    let hold = stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    let hold = stack.work().hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
     let part = stack.plan(NewFrame::new("Part").below(shop)).unwrap();
     let done = || Finish::Done(Results::new("done"));
-    let split = stack.finish(&hold, done()).unwrap();
+    let split = stack.work().finish(&hold, done()).unwrap();
     assert!(split.status == FrameStatus::InProgress && split.until.is_some(), "it comes after its part: {split:?}");
     assert_eq!(stack.frame(shop).unwrap().results.as_deref(), Some("done"), "what it says is not lost");
     stack.invalidate(part, "not needed").unwrap();
     stack.stop(shop, "by a person").unwrap();
     let asks = Finish::Asks { question: "Which?".into(), results: None };
     for finish in [done(), Finish::Failed(Results::new("no")), asks.clone(), Finish::Later { wait: None }] {
-        assert_eq!(stack.finish(&hold, finish).unwrap_err().code(), "not_free");
+        assert_eq!(stack.work().finish(&hold, finish).unwrap_err().code(), "not_free");
     }
     assert_eq!(stack.frame(shop).unwrap().status, FrameStatus::Blocked);
     stack.answer(shop, "go on").unwrap();
-    let again = stack.hold(NewHold::new("ben", 60_000)).unwrap().unwrap();
-    assert_eq!(stack.finish(&hold, done()).unwrap_err().code(), "hold_lost");
-    assert_eq!(stack.finish(&again, asks).unwrap().status, FrameStatus::Blocked);
+    let again = stack.work().hold(NewHold::new("ben", 60_000)).unwrap().unwrap();
+    assert_eq!(stack.work().finish(&hold, done()).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.work().finish(&again, asks).unwrap().status, FrameStatus::Blocked);
     assert_eq!(stack.frame(shop).unwrap().current_question().unwrap().question, "Which?");
 }

@@ -10,7 +10,7 @@ use callstack_core::{
     Command, EventQuery, Frame, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack,
     StackOptions, StackState, Tree,
 };
-use support::{Random, options_at, read_data, read_frame_file, work};
+use support::{Queries, Random, options_at, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
 
 fn open(folder: &Path) -> Stack {
@@ -33,7 +33,7 @@ fn folder_with(state: Option<&[u8]>, frames: &[(&str, &str)]) -> TempDir {
 }
 
 fn messages(stack: &Stack) -> Vec<String> {
-    stack.repairs().iter().map(ToString::to_string).collect()
+    stack.upkeep().repairs().iter().map(ToString::to_string).collect()
 }
 
 /// Checks that the mirror of a folder equals the tree, and that there are no other files.
@@ -72,7 +72,7 @@ fn states_of_the_original_are_imported_once() {
         let (state, unreadable) = StackState::from_json(&text).unwrap();
         let ids: Vec<_> = state.frames.iter().map(|frame| frame.session_id.clone()).collect();
         let (expected, inconsistent) = Stack::from_state(state, StackOptions::default());
-        assert_eq!(stack.repairs(), [unreadable, inconsistent].concat(), "{name}");
+        assert_eq!(stack.upkeep().repairs(), [unreadable, inconsistent].concat(), "{name}");
         for id in ids {
             assert_eq!(stack.frame(id.as_str()).unwrap(), expected.frame(id.as_str()).unwrap(), "{name}");
         }
@@ -86,7 +86,7 @@ fn states_of_the_original_are_imported_once() {
         drop(stack);
         let again = open(folder.path());
         assert_eq!(again.state().unwrap(), before, "{name}: it is not imported a second time");
-        assert_eq!(again.repairs(), []);
+        assert_eq!(again.upkeep().repairs(), []);
         assert!(!folder.path().join("before-import-2").exists());
     }
 }
@@ -113,7 +113,7 @@ fn an_import_replays_to_the_same_tree() {
         assert_eq!(stack.state().unwrap().frames.len(), expected.state().unwrap().frames.len());
         assert_eq!(stack.state().unwrap().extra, expected.state().unwrap().extra, "unknown keys are kept");
         assert_eq!(stack.active(), expected.active());
-        let history = stack.history(&EventQuery::default()).unwrap();
+        let history = stack.history().events(&EventQuery::default()).unwrap();
         let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
         assert_eq!(again.state().unwrap(), stack.state().unwrap());
         assert_eq!(again.read(finished).unwrap(), orders[0]);
@@ -293,10 +293,10 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     stack.plan(NewFrame::new("Later").id("later").below("root").depends_on("try")).unwrap();
     stack.pop("try", PopStatus::Failed, "no").unwrap();
     let second = stack.retry("try", Some("harder".into())).unwrap().handle;
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     // The file of the next attempt names the attempt before it.
     stack.replace_id("try", "session").unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_mirrored(folder.path(), &stack);
     stack.activate(second).unwrap();
     stack.block(second, "Which one?", None).unwrap();
@@ -324,7 +324,7 @@ fn the_file_of_a_parent_knows_the_place_of_an_imported_attempt() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
     stack.push(NewFrame::new("Root").id("root")).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     let frame = |id: &str, status: FrameStatus, retry_of: Option<&str>| Frame {
         session_id: id.into(),
         title: id.into(),
@@ -338,7 +338,7 @@ fn the_file_of_a_parent_knows_the_place_of_an_imported_attempt() {
     stack.execute(Command::Import { frames }).unwrap();
     let [first, beside, second] = [2, 3, 4].map(|number| Handle::from_index(number - 1).unwrap());
     assert_eq!(stack.children("root").unwrap(), [first, second, beside]);
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_mirrored(folder.path(), &stack);
 }
 
@@ -388,7 +388,7 @@ fn the_places_of_frames_last() {
     let third = stack.retry(second, None).unwrap().handle;
     assert_eq!(stack.children(handle(5)).unwrap(), [second, third, handle(6), handle(2)]);
     stack.edit(handle(3), FrameEdit::default().depends_on([handle(2)])).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_mirrored(folder.path(), &stack);
     let (expected, state) = (levels(&stack), stack.state().unwrap());
     let check_attempts = |stack: &Stack| {
@@ -402,7 +402,7 @@ fn the_places_of_frames_last() {
     assert_eq!((levels(&stack), stack.state().unwrap()), (expected.clone(), state.clone()), "opened again");
     check_attempts(&stack);
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     drop(stack);
     let rebuilt = tempdir().unwrap();
     let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), StackOptions::default()).unwrap();
@@ -436,7 +436,7 @@ fn another_process_sees_an_edit_and_writes_the_files_of_all_parents() {
     one.edit(child, FrameEdit::default().below(other).before(last)).unwrap();
     two.refresh().unwrap();
     assert_eq!(two.children(other).unwrap(), [child, last]);
-    two.flush().unwrap();
+    two.files().flush().unwrap();
     assert_mirrored(folder.path(), &two);
 }
 
@@ -456,7 +456,7 @@ fn the_newer_record_is_that_of_the_higher_revision_whatever_the_clock_says() {
         let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
         let done = stack.push(NewFrame::new("Done").id("ses_2").below(root)).unwrap();
         stack.set_active(root).unwrap();
-        stack.flush().unwrap();
+        stack.files().flush().unwrap();
         let state = fs::read(folder.path().join("state.json")).unwrap();
         now.store(year * YEAR, Ordering::Relaxed);
         stack.add_decision(root, "newer").unwrap();
@@ -536,12 +536,12 @@ fn a_stack_in_memory_is_exported_and_imported_again() {
     let stack = Stack::in_memory();
     let mut random = Random::new(21);
     (0..100).for_each(|_| work(&stack, &mut random, "ses"));
-    stack.export_files(folder.path()).unwrap();
+    stack.files().export(folder.path()).unwrap();
     assert_mirrored(folder.path(), &stack);
     let again = open(folder.path());
-    assert_eq!(again.repairs(), []);
+    assert_eq!(again.upkeep().repairs(), []);
     assert_eq!(again.state().unwrap().frames, stack.state().unwrap().frames);
-    assert_eq!(stack.export_files(folder.path()).unwrap_err().code(), "not_empty");
+    assert_eq!(stack.files().export(folder.path()).unwrap_err().code(), "not_empty");
 }
 
 #[test]
@@ -562,8 +562,8 @@ fn what_another_process_has_written_need_not_be_written_again() {
     other.refresh().unwrap();
     assert_eq!(other.state().unwrap().frames[0].decisions.len(), 2, "it has caught up under the lock");
     assert_eq!(written(), before, "there was nothing left to write");
-    assert_eq!(other.mirror_status().unwrap().stale_frames, 0);
-    other.flush().unwrap();
+    assert_eq!(other.files().status().unwrap().stale_frames, 0);
+    other.files().flush().unwrap();
     assert_mirrored(folder.path(), &other);
 }
 
@@ -574,14 +574,14 @@ fn the_mirror_follows_every_command() {
     let mut random = Random::new(9);
     for step in 0..300 {
         work(&stack, &mut random, "ses");
-        let (before, after) = (stack.mirror_status().unwrap(), stack.state().unwrap());
+        let (before, after) = (stack.files().status().unwrap(), stack.state().unwrap());
         assert_eq!(before.error, None, "step {step}");
         for frame in after.frames {
             let path = folder.path().join(format!("frames/{}.json", frame.session_id));
             assert_eq!(read_frame_file(&path).0, frame, "after step {step}");
         }
     }
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_mirrored(folder.path(), &stack);
 }
 
@@ -597,14 +597,14 @@ fn the_state_of_a_large_tree_is_left_to_others_on_request() {
     assert_eq!(revision(), 4, "up to the number of frames it is written at the end");
     let stack = brief();
     stack.push(NewFrame::new("Large").id("ses_3")).unwrap();
-    assert_eq!(stack.deadline(), None, "no poll would write it");
+    assert_eq!(stack.upkeep().deadline(), None, "no poll would write it");
     drop(stack);
     assert_eq!(revision(), 4);
     let file = folder.path().join("frames/ses_3.json");
     assert_eq!(read_frame_file(&file).0.title, "Large", "the changed frame is written");
     drop(brief());
     assert_eq!(revision(), 4, "opening does not write it either");
-    brief().flush().unwrap();
+    brief().files().flush().unwrap();
     assert_eq!(revision(), 6);
     brief().add_decision("ses_1", "left").unwrap();
     let stack = open(folder.path());
@@ -627,7 +627,7 @@ fn large_stack(folder: &Path, now: &Arc<AtomicU64>) -> Stack {
             .plan(NewFrame::new(format!("Task {number}")).id(format!("task-{number}")).below(root).criteria(criteria))
             .unwrap();
     }
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     stack
 }
 
@@ -670,17 +670,17 @@ fn a_large_state_is_written_after_a_pause() {
     now.store(23_000, Ordering::Relaxed);
     stack.add_decision("task-2", "two").unwrap();
     assert_eq!(
-        (state_revision(folder.path()), stack.deadline()),
+        (state_revision(folder.path()), stack.upkeep().deadline()),
         (before, Some(28_000)),
         "the pause begins with the last change"
     );
     now.store(27_999, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     stack.refresh().unwrap();
     assert_eq!(state_revision(folder.path()), before);
     now.store(28_000, Ordering::Relaxed);
-    stack.poll();
-    assert_eq!((state_revision(folder.path()), stack.deadline()), (before + 2, None));
+    stack.upkeep().poll();
+    assert_eq!((state_revision(folder.path()), stack.upkeep().deadline()), (before + 2, None));
     stack.add_decision("task-3", "three").unwrap();
     assert_eq!(state_revision(folder.path()), before + 2);
     drop(stack);
@@ -691,7 +691,7 @@ fn a_large_state_is_written_after_a_pause() {
     let other = Stack::open(folder.path(), options_at(&now)).unwrap();
     assert_eq!(state_revision(folder.path()), before + 3, "an open does not write it: it is large");
     now.store(33_000, Ordering::Relaxed);
-    other.poll();
+    other.upkeep().poll();
     assert_eq!(state_revision(folder.path()), before + 4, "the pause begins with the open");
     assert_mirrored(folder.path(), &other);
 }
@@ -705,7 +705,7 @@ fn a_state_that_takes_long_is_written_seldom() {
     let options = StackOptions::default().clock(Arc::new(move || ticking.fetch_add(7, Ordering::Relaxed)));
     let stack = Stack::open(folder.path(), options).unwrap();
     stack.push(NewFrame::new("Root").id("root")).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     let (began, before) = (now.load(Ordering::Relaxed), state_revision(folder.path()));
     while state_revision(folder.path()) == before {
         stack.add_decision("root", "more").unwrap();
@@ -722,18 +722,18 @@ fn large_files_of_frames_and_those_of_large_commands_follow_soon() {
     let before = state_revision(folder.path());
     let decision = |id: &str| read_frame_file(&folder.path().join(format!("frames/{id}.json"))).0.decisions.pop();
     stack.add_decision("task-1", "x".repeat(70_000)).unwrap();
-    assert_eq!(stack.deadline(), Some(10_250));
+    assert_eq!(stack.upkeep().deadline(), Some(10_250));
     now.store(10_250, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     let before = before.max(state_revision(folder.path()));
     now.store(12_000, Ordering::Relaxed);
     stack.add_decision("task-1", "late").unwrap();
     assert_eq!(decision("task-1").as_deref(), Some("late"), "nothing was written for 250 ms");
     stack.add_decision("task-1", "later").unwrap();
     assert_eq!(decision("task-1").as_deref(), Some("late"), "the file is large");
-    assert_eq!(stack.deadline(), Some(12_250));
+    assert_eq!(stack.upkeep().deadline(), Some(12_250));
     now.store(12_250, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     assert_eq!(decision("task-1").as_deref(), Some("later"));
     assert!(state_revision(folder.path()) >= before);
     let root = stack.push(NewFrame::new("Many").id("many").root()).unwrap();
@@ -744,7 +744,7 @@ fn large_files_of_frames_and_those_of_large_commands_follow_soon() {
     assert!((152 + 250..=152 + 256).contains(&found), "a command writes 256 files, there are {found}");
     while found < 152 + 600 {
         now.fetch_add(250, Ordering::Relaxed);
-        stack.poll();
+        stack.upkeep().poll();
         let more = files() - found;
         assert!((1..=256).contains(&more), "a poll has written {more} files");
         found += more;
@@ -763,16 +763,16 @@ fn the_state_is_written_250_milliseconds_after_the_last_time() {
     assert_eq!(revision(), 2, "the first command writes it");
     stack.add_decision(root, "one").unwrap();
     assert_eq!(revision(), 2);
-    assert_eq!(stack.deadline(), Some(10_250));
+    assert_eq!(stack.upkeep().deadline(), Some(10_250));
     now.store(10_249, Ordering::Relaxed);
     stack.add_decision(root, "two").unwrap();
-    stack.poll();
+    stack.upkeep().poll();
     stack.refresh().unwrap();
     assert_eq!(revision(), 2);
     now.store(10_250, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     assert_eq!(revision(), 4, "a poll writes it");
-    assert_eq!(stack.deadline(), None);
+    assert_eq!(stack.upkeep().deadline(), None);
     now.store(10_499, Ordering::Relaxed);
     stack.add_decision(root, "three").unwrap();
     assert_eq!(revision(), 4);
@@ -784,13 +784,13 @@ fn the_state_is_written_250_milliseconds_after_the_last_time() {
     assert_eq!(revision(), 6, "a command writes it");
     stack.add_decision(root, "five").unwrap();
     assert_eq!(revision(), 6);
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_eq!(revision(), 7, "flush writes it");
     now.store(9, Ordering::Relaxed);
     stack.add_decision(root, "six").unwrap();
-    assert_eq!((revision(), stack.deadline()), (7, Some(259)), "the clock was set back: no time has passed");
+    assert_eq!((revision(), stack.upkeep().deadline()), (7, Some(259)), "the clock was set back: no time has passed");
     now.store(259, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     assert_eq!(revision(), 8, "a clock that was set back does not stop it");
     stack.add_decision(root, "seven").unwrap();
     let clone = stack.clone();
@@ -816,7 +816,7 @@ fn an_open_brings_a_mirror_that_is_behind_up_to_date() {
     stack.plan(NewFrame::new("Planned").id("plan-2").below(root)).unwrap();
     drop(stack);
     let stack = without();
-    assert_eq!(stack.mirror_status(), None);
+    assert_eq!(stack.files().status(), None);
     stack.replace_id("plan-2", "ses_2").unwrap();
     stack.activate("ses_2").unwrap();
     drop(stack);
@@ -851,7 +851,7 @@ fn stale_files_of_other_processes_are_written_before_the_state() {
     let dead = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
     dead.add_decision(root, "by the dead").unwrap();
     dead.plan(NewFrame::new("Child").id("ses_2").below(root)).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     assert_mirrored(folder.path(), &stack);
 }
 
@@ -901,8 +901,8 @@ fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
     }
     stack.replace_id("ses.json", "../ses").unwrap();
     stack.replace_id("../ses", "ses.json").unwrap();
-    stack.flush().unwrap();
-    assert_eq!(stack.mirror_status().unwrap().error, None);
+    stack.files().flush().unwrap();
+    assert_eq!(stack.files().status().unwrap().error, None);
     assert_mirrored(&folder, &stack);
     for id in &ids {
         let page = stack.log(FrameRef::Id((*id).to_owned())).read(&callstack_core::LogQuery::default()).unwrap();
@@ -1007,15 +1007,15 @@ fn an_open_writes_a_large_mirror_in_installments() {
     let written = || fs::read_dir(folder.path().join("frames")).map_or(0, Iterator::count);
     let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
     let mut counts = vec![written()];
-    while stack.mirror_status().unwrap().stale_frames > 0 {
+    while stack.files().status().unwrap().stale_frames > 0 {
         assert!(!folder.path().join("state.json").exists(), "it comes after the files of all frames");
         now.fetch_add(250, Ordering::Relaxed);
-        stack.poll();
+        stack.upkeep().poll();
         counts.push(written());
     }
     assert!(counts.len() > 2, "{counts:?}");
     assert!(counts.windows(2).all(|pair| pair[1] - pair[0] <= 256) && counts[0] <= 256, "{counts:?}");
     now.fetch_add(5_000, Ordering::Relaxed);
-    stack.poll();
+    stack.upkeep().poll();
     assert_mirrored(folder.path(), &stack);
 }

@@ -185,7 +185,7 @@ fn contexts_name_the_log_of_their_frame_while_it_exists() {
     assert!(!stack.context(next, &settings).unwrap().xml.contains("<log>"), "cached or not");
     assert!(!stack.context_uncached(next, &settings).unwrap().xml.contains("<log>"));
     fs::rename(folder.path().join("elsewhere"), &path).unwrap();
-    stack.clear_cache(None).unwrap();
+    stack.upkeep().clear_cache(None).unwrap();
     assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml, "it is back, and so is its path");
     fs::remove_file(&path).unwrap();
     assert!(!stack.context(next, &settings).unwrap().xml.contains("<log>"));

@@ -51,7 +51,7 @@ fn assert_broken(stack: &Stack) {
         stack.frame("ses_1").map(drop),
         stack.context("ses_1", &Settings::default()).map(drop),
         stack.refresh().map(drop),
-        stack.flush(),
+        stack.files().flush(),
         stack.clone().close(),
     ];
     for refusal in refusals {
@@ -149,9 +149,9 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
                     let inside = stack.frame("ses_1").unwrap().title;
                     let context = stack.context("ses_1", &Settings::default()).unwrap();
                     assert_eq!(stack.read(|again| again.len()).unwrap(), tree.len(), "both are the same tree");
-                    let history = stack.history(&EventQuery::default()).unwrap();
+                    let history = stack.history().events(&EventQuery::default()).unwrap();
                     assert_eq!(history.last().unwrap().revision, tree.revision(), "the history of the same tree");
-                    stack.export_files(folder.path().join(format!("copy {round}"))).unwrap();
+                    stack.files().export(folder.path().join(format!("copy {round}"))).unwrap();
                     (inside, context.tokens > 0)
                 })
                 .unwrap();
@@ -225,7 +225,7 @@ fn a_command_inside_of_a_writer_of_the_history_is_refused_if_the_store_has_no_re
         ] {
             stack.ensure("ses_1", None, None).unwrap();
             let mut writer = CallingWriter(&stack, Vec::new());
-            stack.export_history(&mut writer).unwrap();
+            stack.history().export(&mut writer).unwrap();
             assert!(!writer.1.is_empty() && writer.1.iter().all(|result| *result == expected), "{:?}", writer.1);
         }
     });

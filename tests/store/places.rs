@@ -28,8 +28,8 @@ fn a_stack_works_in_a_folder_with_a_long_path() {
     let stack = Stack::open(&folder, StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Root").id(&id)).unwrap();
     stack.log(id.as_str()).append(&[json!({"text": "a line"})]).unwrap();
-    stack.flush().unwrap();
-    assert_eq!(stack.mirror_status().unwrap().error, None);
+    stack.files().flush().unwrap();
+    assert_eq!(stack.files().status().unwrap().error, None);
     stack.pop(id.as_str(), PopStatus::Completed, "done").unwrap();
     stack.close().unwrap();
     let stack = Stack::open(&folder, StackOptions::default()).unwrap();
@@ -73,11 +73,11 @@ fn files_that_somebody_reads_are_replaced_now_or_later() {
     let folder = tempdir().unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Before").id("ses_1")).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     let names = ["state.json", "frames/ses_1.json"];
     let mut readers = names.map(|name| File::open(folder.path().join(name)).unwrap());
     stack.pop("ses_1", PopStatus::Completed, "after").unwrap();
-    if let Err(error) = stack.flush() {
+    if let Err(error) = stack.files().flush() {
         assert!(cfg!(windows) && error.to_string().contains("ses_1.json"), "{error}");
     }
     for reader in &mut readers {
@@ -86,8 +86,8 @@ fn files_that_somebody_reads_are_replaced_now_or_later() {
         assert!(!old.contains("after"), "{old}");
     }
     drop(readers);
-    stack.flush().unwrap();
-    assert_eq!(stack.mirror_status().unwrap().error, None);
+    stack.files().flush().unwrap();
+    assert_eq!(stack.files().status().unwrap().error, None);
     for name in names {
         let new = fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(new.contains("after"), "{name}: {new}");

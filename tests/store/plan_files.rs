@@ -9,7 +9,7 @@ use callstack_core::stack::PlanFileState;
 use callstack_core::{
     Actor, FrameEdit, FrameStatus, Handle, HolderKind, NewFrame, PopStatus, Priority, Stack, StackOptions,
 };
-use support::Random;
+use support::{Queries, Random};
 use tempfile::{TempDir, tempdir};
 
 /// A stack with a plan file, as a person uses it.
@@ -26,7 +26,7 @@ impl Side {
     }
 
     fn file(&self) -> String {
-        self.stack.flush().unwrap();
+        self.stack.files().flush().unwrap();
         fs::read_to_string(self.folder.path().join("plan.md")).unwrap()
     }
 
@@ -47,7 +47,7 @@ impl Side {
 }
 
 fn state(side: &Side) -> PlanFileState {
-    side.stack.plan_file_state().unwrap()
+    side.stack.files().plan_state().unwrap()
 }
 
 /// A stack whose plan is in its file, and another stack that has read this file.
@@ -56,9 +56,9 @@ fn two() -> (Side, Side) {
     let shop = one.stack.push(NewFrame::new("Shop").criteria("Pay\nand print").root()).unwrap();
     let cart = one.stack.plan(NewFrame::new("Cart").task("Sums\n- [ ] no item").below(shop)).unwrap();
     one.stack.plan(NewFrame::new("Pay").below(shop).depends_on(cart).label("a b").assignee("ben")).unwrap();
-    one.stack.begin_plan_file().unwrap();
+    one.stack.files().begin_plan().unwrap();
     other.take(&one.file());
-    other.stack.begin_plan_file().unwrap();
+    other.stack.files().begin_plan().unwrap();
     (one, other)
 }
 
@@ -67,7 +67,7 @@ fn a_plan_file_follows_the_stack_until_somebody_changes_it() {
     let side = Side::new();
     assert_eq!(state(&side), PlanFileState::Off);
     let shop = side.stack.push(NewFrame::new("Shop").root()).unwrap();
-    assert_eq!(side.stack.begin_plan_file().unwrap(), PlanFileState::On);
+    assert_eq!(side.stack.files().begin_plan().unwrap(), PlanFileState::On);
     let ignored = || fs::read_to_string(side.folder.path().join(".gitignore")).unwrap_or_default();
     assert_eq!(ignored(), "*\n!.gitignore\n!plan.md\n");
     side.stack.plan(NewFrame::new("Cart").below(shop)).unwrap();
@@ -83,7 +83,7 @@ fn a_plan_file_follows_the_stack_until_somebody_changes_it() {
     assert_eq!(update.changes[0].fields, [PlanField::Title]);
     assert_eq!(state(&side), PlanFileState::On);
     assert!(side.file().contains("Basket") && side.file().contains("Pay"));
-    assert!(side.stack.end_plan_file().unwrap() && !side.stack.end_plan_file().unwrap());
+    assert!(side.stack.files().end_plan().unwrap() && !side.stack.files().end_plan().unwrap());
     assert_eq!((state(&side), ignored()), (PlanFileState::Off, "*\n".to_owned()));
     assert!(!side.folder.path().join(".last.plan.md").exists());
     assert!(side.stack.frame("Basket").unwrap().origin.is_none(), "it is a frame of this stack as before");
@@ -95,7 +95,7 @@ fn a_plan_file_is_written_whatever_state_json_is_left_to() {
     let options = StackOptions::default().state_file_frames(3);
     let stack = Stack::open(folder.path(), options.clone()).unwrap();
     let root = stack.push(NewFrame::new("Root").root()).unwrap();
-    stack.begin_plan_file().unwrap();
+    stack.files().begin_plan().unwrap();
     let children = (0..20).map(|number| NewFrame::new(format!("Part {number}"))).collect();
     stack.plan_children(root, children).unwrap();
     let lines = || fs::read_to_string(folder.path().join("plan.md")).unwrap().matches("- [").count();
@@ -233,8 +233,8 @@ fn stacks_that_take_turns_have_the_same_plan() {
             let own = writer.stack.compare_plan(&imported, None).unwrap();
             assert_eq!((own.added.len(), own.changes, own.conflicts), (0, vec![], vec![]), "seed {seed}:\n{text}");
             reader.take(&text);
-            assert_eq!(writer.stack.check_history().unwrap(), [""; 0]);
-            assert_eq!(reader.stack.check_history().unwrap(), [""; 0]);
+            assert_eq!(writer.stack.history().check().unwrap(), [""; 0]);
+            assert_eq!(reader.stack.history().check().unwrap(), [""; 0]);
         }
     }
 }
@@ -243,15 +243,15 @@ fn stacks_that_take_turns_have_the_same_plan() {
 fn a_link_in_place_of_the_plan_is_not_followed() {
     let side = Side::new();
     side.stack.push(NewFrame::new("Shop").root()).unwrap();
-    side.stack.begin_plan_file().unwrap();
+    side.stack.files().begin_plan().unwrap();
     let outside = side.folder.path().join("precious");
     fs::write(&outside, "text").unwrap();
     fs::remove_file(side.folder.path().join("plan.md")).unwrap();
     link(&outside, &side.folder.path().join("plan.md"));
     side.stack.plan(NewFrame::new("Cart").below("Shop")).unwrap();
-    let _ = side.stack.flush();
+    let _ = side.stack.files().flush();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "text");
-    assert_eq!(side.stack.plan_file_state().unwrap_err().code(), "io");
+    assert_eq!(side.stack.files().plan_state().unwrap_err().code(), "io");
 }
 
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use callstack_core::{Frame, NewFrame, Stack, StackOptions, StackState};
 use support::processes::{Pauses, Suite};
-use support::setting;
+use support::{Queries, setting};
 use tempfile::tempdir;
 
 const SUITE: Suite =
@@ -38,7 +38,7 @@ fn a_worker() {
 
 /// Checks the files beside the database, and the database itself.
 fn check_files(folder: &str, stack: &Stack, state: &StackState) {
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert!(health.is_sound(), "{health:?}");
     let folder = Path::new(folder);
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
@@ -75,14 +75,14 @@ fn an_import_may_be_killed_at_any_moment() {
     let mut unfinished = 0;
     for round in 0..kills {
         let folder = tempdir().unwrap();
-        old.export_files(folder.path()).unwrap();
+        old.files().export(folder.path()).unwrap();
         let original = fs::read(folder.path().join("state.json")).unwrap();
         let mut importer = SUITE.start("import", "importer", name(folder.path()));
         std::thread::sleep(pauses.below(40_000));
         importer.kill().unwrap();
         unfinished += usize::from(!importer.wait().unwrap().success());
         let stack = SUITE.stack(name(folder.path()));
-        assert_eq!(stack.repairs(), [], "round {round}");
+        assert_eq!(stack.upkeep().repairs(), [], "round {round}");
         assert_eq!(
             stack.state().unwrap().frames,
             old.state().unwrap().frames,

@@ -33,7 +33,7 @@ fn an_index_finds_what_a_look_at_all_frames_finds() {
         follow(&stacks, 60, seed);
         assert!(folder.path().join(INDEX).is_file());
         let compacted = open(folder.path());
-        compacted.compact_history(0).unwrap();
+        compacted.history().compact(0).unwrap();
         follow(&[compacted, open(folder.path())], 20, seed + 1_000);
     }
 }
@@ -66,7 +66,7 @@ fn an_index_that_is_damaged_strange_or_in_the_way_costs_no_frame() {
     let mut damaged = sound.clone();
     damaged[2_000..].fill(7);
     let strange = tempdir().unwrap();
-    stack.export_files(strange.path().join("copy")).unwrap();
+    stack.files().export(strange.path().join("copy")).unwrap();
     drop(open(&strange.path().join("copy")));
     let other = fs::read(strange.path().join("copy/stack.db")).unwrap();
     for text in [&b""[..], b"nothing of this kind", &damaged, &sound[..sound.len() / 2], &other] {
@@ -121,7 +121,7 @@ fn a_log_that_begins_again_is_read_again() {
     stack.log(frame).append(&[json!("first"), json!("second")]).unwrap();
     stack.pop(frame, PopStatus::Completed, "Done").unwrap();
     assert_eq!(titles(&stack, "second"), ["Root"]);
-    stack.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    stack.files().prune_logs(LogLimits::default().bytes(0)).unwrap();
     assert_eq!(titles(&stack, "second"), [""; 0]);
     stack.log(frame).append(&[json!("third"), json!("fourth"), json!("fifth"), json!("sixth")]).unwrap();
     assert_eq!(titles(&stack, "third"), ["Root"]);

@@ -9,6 +9,7 @@ use std::process::Command as Process;
 
 use callstack_core::{NewFrame, Stack, StackOptions};
 use serde_json::json;
+use support::Queries;
 use tempfile::tempdir;
 
 use super::faults::assert_sound;
@@ -111,7 +112,7 @@ fn a_full_disk_is_an_error_and_the_next_command_works_when_there_is_room() {
         assert_eq!(stack.state().unwrap().frames.len(), frames);
         fs::remove_file(&filler).unwrap();
         stack.push(NewFrame::new("More").id("ses_more")).unwrap();
-        stack.flush().unwrap();
+        stack.files().flush().unwrap();
         drop(stack);
         assert_eq!(assert_sound(&folder, "after a full disk").frames.len(), frames + 1);
     });

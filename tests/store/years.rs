@@ -20,6 +20,7 @@ use callstack_core::{
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use support::Queries;
 use support::wrapped::{Hooks, Wrapped};
 use tempfile::{TempDir, tempdir};
 
@@ -105,7 +106,7 @@ fn a_frame_of_a_finished_tree_can_still_change() {
         assert_eq!(stack.frame("renamed").unwrap().results.as_deref(), Some("Part 0 of 12 works"));
         assert_eq!(stack.resolve(FrameRef::Id("tree_12_0".into())).unwrap_err().code(), "unknown_frame");
     }
-    assert!(again.health().unwrap().is_sound());
+    assert!(again.upkeep().health().unwrap().is_sound());
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
         drop(stack);
         change(folder.path(), sql);
         let stack = open(folder.path());
-        let repairs: Vec<String> = stack.repairs().iter().map(ToString::to_string).collect();
+        let repairs: Vec<String> = stack.upkeep().repairs().iter().map(ToString::to_string).collect();
         assert_eq!(repairs.len(), usize::from(is_reported), "{sql}: {repairs:?}");
         assert!(repairs.iter().all(|repair| repair.ends_with("; the events were read instead")), "{sql}: {repairs:?}");
         assert_eq!(stack.state().unwrap(), state, "{sql}");
@@ -135,7 +136,11 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
         (100..140).for_each(|number| drop(finish_tree(&stack, number)));
         drop(stack);
         let stack = open(folder.path());
-        assert_eq!((stack.repairs(), stack.health().unwrap().history_problems), (&[][..], vec![]), "{sql}");
+        assert_eq!(
+            (stack.upkeep().repairs(), stack.upkeep().health().unwrap().history_problems),
+            (&[][..], vec![]),
+            "{sql}"
+        );
     }
 }
 
@@ -152,7 +157,7 @@ proptest! {
         let folder = filled(30);
         let stack = open(folder.path());
         if is_compacted {
-            stack.compact_history(u64::MAX).unwrap();
+            stack.history().compact(u64::MAX).unwrap();
             stack.add_decision("tree_3", "after the compaction").unwrap();
         }
         let state = stack.state().unwrap();
@@ -186,10 +191,10 @@ fn an_examination_finds_frames_that_the_snapshot_has_otherwise() {
     let folder = filled(40);
     change(folder.path(), "UPDATE frames SET image = replace(image, 'Part 2 of 7 works', 'Part 2 of 7 fails')");
     let stack = open(folder.path());
-    let problems = stack.health().unwrap().history_problems;
+    let problems = stack.upkeep().health().unwrap().history_problems;
     let frame = stack.resolve("tree_7_2").unwrap();
     assert_eq!(problems, [format!("{frame} is another one in the snapshot than the events give")]);
-    let error = stack.compact_history(u64::MAX).unwrap_err();
+    let error = stack.history().compact(u64::MAX).unwrap_err();
     assert_eq!(error.code(), "damaged", "{error}");
     assert_eq!(number(folder.path(), "SELECT count(*) FROM base"), 0, "nothing was compacted");
 }
@@ -209,9 +214,9 @@ fn an_examination_finds_columns_that_differ_from_the_frame() {
         let folder = filled(40);
         change(folder.path(), &format!("UPDATE frames SET {column} = {value} WHERE session_id = 'tree_7_2'"));
         let stack = open(folder.path());
-        let problems = stack.health().unwrap().history_problems;
+        let problems = stack.upkeep().health().unwrap().history_problems;
         assert!(!problems.is_empty(), "{column} = {value} is not found");
-        assert!(stack.compact_history(u64::MAX).is_err(), "{column} = {value} is compacted");
+        assert!(stack.history().compact(u64::MAX).is_err(), "{column} = {value} is compacted");
     }
 }
 
@@ -220,16 +225,18 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     let folder = filled(60);
     let (stack, other) = (open(folder.path()), open(folder.path()));
     let state = stack.state().unwrap();
-    let before = stack.history(&EventQuery::default()).unwrap();
-    let compaction = stack.compact_history(u64::MAX).unwrap();
+    let before = stack.history().events(&EventQuery::default()).unwrap();
+    let compaction = stack.history().compact(u64::MAX).unwrap();
     assert_eq!(compaction.trees, 60);
     assert!(compaction.bytes_after < compaction.bytes_before, "{compaction:?}");
-    let after = stack.history(&EventQuery::default()).unwrap();
+    let after = stack.history().events(&EventQuery::default()).unwrap();
     assert_eq!(before.len() as u64 - after.len() as u64, compaction.events);
     assert!(after.iter().all(|event| before.contains(event)), "the events that are left are as they were");
     let open_frame = stack.resolve("open").unwrap();
-    assert_eq!(stack.history(&EventQuery::default().frame(open_frame)).unwrap().len(), 2);
-    assert!(stack.history(&EventQuery::default().frame(stack.resolve("tree_3_1").unwrap())).unwrap().is_empty());
+    assert_eq!(stack.history().events(&EventQuery::default().frame(open_frame)).unwrap().len(), 2);
+    assert!(
+        stack.history().events(&EventQuery::default().frame(stack.resolve("tree_3_1").unwrap())).unwrap().is_empty()
+    );
 
     // Processes that had the stack open, and processes that open it now, continue.
     other.add_decision("open", "after the compaction").unwrap();
@@ -243,13 +250,13 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
         stack.frame("tree_3_1").unwrap(),
         state.frames.iter().find(|frame| frame.session_id == "tree_3_1").unwrap().clone()
     );
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert!(health.is_sound() && health.database.compacted_to > 0, "{health:?}");
 
     // The compacted frames are now the beginning. They survive the loss of the snapshot, and a second
     // compaction.
     let state = stack.state().unwrap();
-    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1);
+    assert_eq!(stack.history().compact(u64::MAX).unwrap().trees, 1);
     stack.add_decision("tree_5", "late").unwrap();
     (0..300).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
     let latest = stack.state().unwrap();
@@ -257,10 +264,10 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     for loss in ["UPDATE snapshots SET head = ''", "DELETE FROM snapshots"] {
         change(folder.path(), loss);
         let stack = open(folder.path());
-        assert_eq!(stack.repairs().len(), 1, "{loss}: {:?}", stack.repairs());
+        assert_eq!(stack.upkeep().repairs().len(), 1, "{loss}: {:?}", stack.upkeep().repairs());
         assert_eq!(stack.state().unwrap(), latest, "{loss}");
         assert_eq!(stack.state().unwrap().frames.len(), state.frames.len());
-        assert!(stack.health().unwrap().is_sound(), "{loss}");
+        assert!(stack.upkeep().health().unwrap().is_sound(), "{loss}");
     }
 }
 
@@ -269,7 +276,7 @@ fn compacted() -> (TempDir, Stack, String) {
     let folder = filled(30);
     let stack = open(folder.path());
     stack.add_decision("open", "Kept").unwrap();
-    stack.compact_history(u64::MAX).unwrap();
+    stack.history().compact(u64::MAX).unwrap();
     stack.add_decision("tree_3", "Later").unwrap();
     finish_tree(&stack, 30);
     let text = exported(&stack);
@@ -278,7 +285,7 @@ fn compacted() -> (TempDir, Stack, String) {
 
 fn exported(stack: &Stack) -> String {
     let mut text = Vec::new();
-    stack.export_history(&mut text).unwrap();
+    stack.history().export(&mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -287,24 +294,27 @@ fn an_exported_history_that_was_compacted_makes_the_same_stack() {
     let (_folder, stack, text) = compacted();
     let new = tempdir().unwrap();
     let copy = Stack::rebuild(new.path(), text.as_bytes(), StackOptions::default().finished_frames(0)).unwrap();
-    copy.flush().unwrap();
+    copy.files().flush().unwrap();
     assert_eq!(copy.state().unwrap(), stack.state().unwrap());
-    assert_eq!(copy.history(&EventQuery::default()).unwrap(), stack.history(&EventQuery::default()).unwrap());
-    assert!(copy.spans("open").unwrap().begun_at.is_some(), "its events are left");
+    assert_eq!(
+        copy.history().events(&EventQuery::default()).unwrap(),
+        stack.history().events(&EventQuery::default()).unwrap()
+    );
+    assert!(copy.history().spans("open").unwrap().begun_at.is_some(), "its events are left");
     assert_eq!(exported(&copy), text);
     for frame in ["tree_3_1", "tree_29", "open", "tree_30"] {
         assert!(new.path().join(format!("frames/{frame}.json")).exists(), "{frame} has no file");
     }
-    assert!(copy.health().unwrap().is_sound(), "{:?}", copy.health());
+    assert!(copy.upkeep().health().unwrap().is_sound(), "{:?}", copy.upkeep().health());
     // The copy works like any other stack: with commands, a second compaction, and the loss of its snapshot.
     finish_tree(&copy, 31);
-    assert!(copy.compact_history(u64::MAX).unwrap().trees > 1);
+    assert!(copy.history().compact(u64::MAX).unwrap().trees > 1);
     (0..300).for_each(|number| copy.add_decision("open", format!("Decision {number}")).unwrap());
     let state = copy.state().unwrap();
     drop(copy);
     change(new.path(), "DELETE FROM snapshots");
     let again = open(new.path());
-    assert_eq!((again.state().unwrap(), again.repairs().len()), (state, 1));
+    assert_eq!((again.state().unwrap(), again.upkeep().repairs().len()), (state, 1));
     let error = Stack::rebuild_in_store(MemoryStore::new(), text.as_bytes(), options()).unwrap_err();
     assert_eq!(error.code(), "in_memory", "{error}");
 }
@@ -405,7 +415,7 @@ fn a_history_that_is_compacted_while_it_is_exported_says_so() {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             if let Some(stack) = self.0.take() {
                 finish_tree(&stack, 99);
-                stack.compact_history(u64::MAX).unwrap();
+                stack.history().compact(u64::MAX).unwrap();
             }
             Ok(bytes.len())
         }
@@ -416,7 +426,7 @@ fn a_history_that_is_compacted_while_it_is_exported_says_so() {
     }
 
     let (folder, stack, _) = compacted();
-    let error = stack.export_history(Compacting(Some(open(folder.path())))).unwrap_err();
+    let error = stack.history().export(Compacting(Some(open(folder.path())))).unwrap_err();
     assert!(error.to_string().contains("export it again"), "{error}");
     // This stack has not yet read the events that were compacted.
     let text = exported(&stack);
@@ -437,12 +447,12 @@ fn only_trees_whose_last_event_is_older_are_compacted() {
     }
     now.store(3_000, Ordering::Relaxed);
     stack.push(NewFrame::new("Open").id("open").root()).unwrap();
-    assert_eq!(stack.compact_history(1_000).unwrap().trees, 0);
-    assert_eq!(stack.compact_history(2_001).unwrap().trees, 3, "those of 1,000, 2,000 and 1,500");
-    assert_eq!(stack.compact_history(8_000).unwrap().trees, 1, "that of 3,000");
-    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1, "that of 9,000");
-    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 0);
-    assert!(stack.health().unwrap().is_sound());
+    assert_eq!(stack.history().compact(1_000).unwrap().trees, 0);
+    assert_eq!(stack.history().compact(2_001).unwrap().trees, 3, "those of 1,000, 2,000 and 1,500");
+    assert_eq!(stack.history().compact(8_000).unwrap().trees, 1, "that of 3,000");
+    assert_eq!(stack.history().compact(u64::MAX).unwrap().trees, 1, "that of 9,000");
+    assert_eq!(stack.history().compact(u64::MAX).unwrap().trees, 0);
+    assert!(stack.upkeep().health().unwrap().is_sound());
 }
 
 #[test]
@@ -462,7 +472,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     stack.import(plan(10_200).collect()).unwrap();
     stack.push(NewFrame::new("Open").id("open").root()).unwrap();
     stack.push(NewFrame::new("Below").id("below").below("open")).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     let text = fs::read_to_string(folder.path().join("state.json")).unwrap();
     let (shown, defects) = StackState::from_json(&text).unwrap();
     assert_eq!(defects, []);
@@ -470,7 +480,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     assert_eq!((ids, &shown.root_frame_ids[..]), (vec!["open", "below"], &["open".to_owned()][..]));
     let finished = shown.finished_trees.unwrap();
     assert_eq!((finished.roots, finished.frames), (102, 10_200));
-    assert_eq!(stack.health().unwrap().mirror, MirrorHealth::Current {});
+    assert_eq!(stack.upkeep().health().unwrap().mirror, MirrorHealth::Current {});
     let state = stack.state().unwrap();
     drop(stack);
 
@@ -487,13 +497,13 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     let mut expected = state.frames.clone();
     expected.swap_remove(77);
     assert_eq!(stack.state().unwrap().frames, expected);
-    assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
+    assert_eq!(stack.upkeep().repairs().len(), 1, "{:?}", stack.upkeep().repairs());
     let message = "its finished trees have 10200 frames, but only 10199 of them are in frames/";
-    assert_eq!(stack.repairs()[0].message, message);
+    assert_eq!(stack.upkeep().repairs()[0].message, message);
 
     // The old state.json does not show the new history. A stack that leaves this file to other processes
     // removes it.
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert_eq!((health.mirror.clone(), health.is_sound()), (MirrorHealth::Missing {}, true));
     assert!(copy.path().join("before-import/state.json").exists());
 }
@@ -512,7 +522,7 @@ fn with_files() -> (TempDir, Stack) {
     };
     stack.import((0..10_100).map(frame).collect()).unwrap();
     stack.push(NewFrame::new("Open").id("open").root()).unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     (folder, stack)
 }
 
@@ -533,7 +543,7 @@ fn frames_come_back_from_their_files_with_their_handles() {
         fs::write(&path, file.to_string()).unwrap();
     }
     let stack = open(folder.path());
-    assert_eq!(stack.repairs(), []);
+    assert_eq!(stack.upkeep().repairs(), []);
     let order = |state: &StackState| state.frames.iter().map(|frame| frame.session_id.clone()).collect::<Vec<_>>();
     assert_eq!(order(&stack.state().unwrap()), order(&state));
 }
@@ -544,11 +554,11 @@ fn an_examination_finds_wrong_files_of_finished_frames_and_a_repair_writes_them(
     let [missing, other] = ["old_7", "old_9000"].map(|id| stack.resolve(id).unwrap());
     fs::remove_file(folder.path().join("frames/old_7.json")).unwrap();
     fs::copy(folder.path().join("frames/old_8.json"), folder.path().join("frames/old_9000.json")).unwrap();
-    let health = stack.health().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert_eq!(health.mirror, MirrorHealth::Incomplete { frames: vec![missing, other] });
     assert!(!health.is_sound());
-    stack.repair().unwrap();
-    let health = stack.health().unwrap();
+    stack.upkeep().repair().unwrap();
+    let health = stack.upkeep().health().unwrap();
     assert!(health.is_sound(), "{health:?}");
     assert_eq!(health.mirror, MirrorHealth::Current {});
 }
@@ -559,7 +569,7 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
         let folder = filled(40);
         let stack = open(folder.path());
         if is_compacted {
-            stack.compact_history(u64::MAX).unwrap();
+            stack.history().compact(u64::MAX).unwrap();
             (50..90).for_each(|number| drop(finish_tree(&stack, number)));
         }
         let state = stack.state().unwrap();
@@ -569,12 +579,12 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
                       UPDATE frames SET session_id = 'other' WHERE handle = (SELECT max(handle) FROM frames)";
         change(folder.path(), damage);
         let (stack, other) = (open(folder.path()), open(folder.path()));
-        assert!(!stack.health().unwrap().is_sound(), "{is_compacted}");
-        assert!(stack.compact_history(u64::MAX).unwrap_err().to_string().contains("--repair"), "{is_compacted}");
+        assert!(!stack.upkeep().health().unwrap().is_sound(), "{is_compacted}");
+        assert!(stack.history().compact(u64::MAX).unwrap_err().to_string().contains("--repair"), "{is_compacted}");
         // A refused compaction does not prevent other commands.
         stack.add_decision("open", "Go on").unwrap();
-        stack.repair().unwrap();
-        let health = stack.health().unwrap();
+        stack.upkeep().repair().unwrap();
+        let health = stack.upkeep().health().unwrap();
         assert_eq!(health.history_problems, Vec::<String>::new(), "{is_compacted}");
         other.add_decision("open", "Go on here too").unwrap();
         for stack in [stack, other, open(folder.path())] {
@@ -583,7 +593,7 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
             assert_eq!(frames.len(), state.frames.len());
             let is_other = |(one, other): &(&Frame, &Frame)| one != other && one.session_id != "open";
             assert_eq!(frames.iter().zip(&state.frames).find(is_other), None, "{is_compacted}");
-            stack.compact_history(u64::MAX).unwrap();
+            stack.history().compact(u64::MAX).unwrap();
         }
     }
 }
@@ -592,9 +602,9 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
 fn an_examination_finds_compacted_frames_that_are_found_by_other_keys() {
     for damage in ["session_id = 'zzz'", "title = title + 1", "status = 'failed'", "is_run = 1"] {
         let folder = filled(3);
-        open(folder.path()).compact_history(u64::MAX).unwrap();
+        open(folder.path()).history().compact(u64::MAX).unwrap();
         change(folder.path(), &format!("UPDATE frames SET {damage} WHERE session_id = 'tree_1_2'"));
-        let problems = open(folder.path()).health().unwrap().history_problems;
+        let problems = open(folder.path()).upkeep().health().unwrap().history_problems;
         assert!(matches!(&problems[..], [problem] if problem.contains("by other keys")), "{damage}: {problems:?}");
     }
 }
@@ -604,14 +614,14 @@ fn a_repair_of_a_compacted_stack_loses_neither_frames_nor_the_files_that_may_be_
     let folder = tempdir().unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     (0..3).for_each(|number| drop(finish_tree(&stack, number)));
-    stack.compact_history(u64::MAX).unwrap();
+    stack.history().compact(u64::MAX).unwrap();
     stack.push(NewFrame::new("Open").id("open").root()).unwrap();
     let state = stack.state().unwrap();
     stack.close().unwrap();
     change(folder.path(), "UPDATE frames SET image = replace(image, 'Part 2 of 1 works', 'Part 2 of 1 fails')");
     change(folder.path(), "UPDATE frames SET changed = 100000 WHERE session_id = 'tree_2_2'");
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-    stack.repair().unwrap();
+    stack.upkeep().repair().unwrap();
     assert_eq!(stack.state().unwrap().frames.len(), state.frames.len());
     assert_eq!(stack.frame("tree_2_2").unwrap().results.as_deref(), Some("Part 2 of 2 works"));
     let kept = fs::read_to_string(folder.path().join("before-repair/frames/tree_1_2.json")).unwrap();
@@ -656,7 +666,7 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
     let state = stack.state().unwrap();
     drop((stack, other));
     let stack = open(folder.path());
-    assert_eq!((stack.repairs(), stack.health().unwrap().history_problems), (&[][..], vec![]));
+    assert_eq!((stack.upkeep().repairs(), stack.upkeep().health().unwrap().history_problems), (&[][..], vec![]));
     assert_eq!(stack.state().unwrap(), state);
 }
 
@@ -765,18 +775,18 @@ fn old_logs_of_finished_frames_are_removed_by_age_and_by_size() {
         fs::File::options().append(true).open(log(frame)).unwrap().set_modified(written).unwrap();
     }
     let size = fs::metadata(log("one")).unwrap().len();
-    assert_eq!(stack.prune_logs(LogLimits::default()).unwrap().files, 0, "no limit");
-    let pruned = stack.prune_logs(LogLimits::default().before(1_001_000)).unwrap();
+    assert_eq!(stack.files().prune_logs(LogLimits::default()).unwrap().files, 0, "no limit");
+    let pruned = stack.files().prune_logs(LogLimits::default().before(1_001_000)).unwrap();
     assert_eq!((pruned.files, pruned.bytes, pruned.left), (1, size, 3 * size));
     assert!(!log("one").exists() && log("two").exists());
-    let pruned = stack.prune_logs(LogLimits::default().bytes(2 * size)).unwrap();
+    let pruned = stack.files().prune_logs(LogLimits::default().bytes(2 * size)).unwrap();
     assert_eq!((pruned.files, log("two").exists(), log("three").exists()), (1, false, true));
-    let pruned = stack.prune_logs(LogLimits::default().before(u64::MAX).bytes(0)).unwrap();
+    let pruned = stack.files().prune_logs(LogLimits::default().before(u64::MAX).bytes(0)).unwrap();
     assert_eq!((pruned.files, pruned.left), (1, size), "the log of an unfinished frame stays");
     assert_eq!(stack.log("open").read(&LogQuery::default()).unwrap().total, 1);
     assert_eq!(stack.log("one").read(&LogQuery::default()).unwrap().total, 0);
-    assert_eq!(Stack::in_memory().prune_logs(LogLimits::default()).unwrap_err().code(), "in_memory");
-    assert_eq!(Stack::in_memory().compact_history(u64::MAX).unwrap_err().code(), "in_memory");
+    assert_eq!(Stack::in_memory().files().prune_logs(LogLimits::default()).unwrap_err().code(), "in_memory");
+    assert_eq!(Stack::in_memory().history().compact(u64::MAX).unwrap_err().code(), "in_memory");
 }
 
 #[test]
@@ -787,7 +797,7 @@ fn who_is_behind_a_change_of_a_finished_tree_and_a_compaction_sees_each_change_o
         for number in 0..changes {
             stack.add_decision("tree_7", format!("Late {number}")).unwrap();
         }
-        stack.compact_history(u64::MAX).unwrap();
+        stack.history().compact(u64::MAX).unwrap();
         // A query of the other stack does not know the change yet, and must not show half of it.
         if let Ok(frame) = behind.frame("tree_7") {
             assert!(frame.decisions.is_empty(), "{:?}", frame.decisions);
@@ -796,7 +806,7 @@ fn who_is_behind_a_change_of_a_finished_tree_and_a_compaction_sees_each_change_o
         stack.refresh().unwrap();
         assert_eq!(behind.frame("tree_7").unwrap().decisions.len(), changes);
         assert_eq!(behind.state().unwrap(), stack.state().unwrap());
-        assert!(behind.health().unwrap().is_sound());
+        assert!(behind.upkeep().health().unwrap().is_sound());
     }
 }
 
@@ -811,7 +821,7 @@ fn finished_trees_of_an_import_leave_the_memory_too() {
         ..Frame::default()
     };
     stack.import((0..300).map(frame).collect()).unwrap();
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     change(folder.path(), "UPDATE frames SET image = replace(image, 'Old 7\"', 'Seven\"')");
     assert_eq!(stack.frame("old_7").unwrap().title, "Seven", "the frame was read from the database");
 }
@@ -855,7 +865,7 @@ fn the_state_file_of_a_large_stack_is_written_without_reading_its_finished_trees
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     let before = bytes_read();
     stack.add_decision("open", "Totals are kept in cents").unwrap();
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     let read = bytes_read() - before;
     let state: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("state.json")).unwrap()).unwrap();
@@ -871,7 +881,7 @@ fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
     ] {
         let folder = filled(3);
         let stack = open(folder.path());
-        stack.compact_history(u64::MAX).unwrap();
+        stack.history().compact(u64::MAX).unwrap();
         let frames = stack.read(|tree| tree.len()).unwrap();
         let (lost, kept) = (stack.resolve("tree_1_2").unwrap(), stack.frame("tree_0").unwrap());
         stack.close().unwrap();
@@ -884,7 +894,7 @@ fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
         assert_eq!(stack.frame("tree_1").is_ok(), has_root, "{damage}");
         assert!(stack.add_decision(lost, "Nothing").is_err(), "{damage}");
         assert_eq!(stack.frame("tree_0").unwrap(), kept);
-        assert!(!stack.health().unwrap().is_sound(), "{damage}");
+        assert!(!stack.upkeep().health().unwrap().is_sound(), "{damage}");
         stack.add_decision("open", "The rest works").unwrap();
     }
 }

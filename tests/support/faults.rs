@@ -11,6 +11,7 @@ use callstack_core::session::HostEvent;
 use callstack_core::{Change, Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, Stack, Store, tools};
 use serde_json::json;
 
+use crate::Queries;
 use crate::wrapped::{Hooks, StoreCall, Wrapped};
 
 /// A place for stacks.
@@ -99,7 +100,7 @@ const STORY: &[fn(&Stack) -> Result<()>] = &[
     |stack| stack.log("ses_2").append(&[json!({"line": 2})]),
     |stack| stack.add_artifact("ses_2", "src/lib.rs").map(drop),
     |stack| stack.pop("ses_2", PopStatus::Completed, "done").map(drop),
-    |stack| stack.flush(),
+    |stack| stack.files().flush(),
 ];
 
 /// True for the steps that append to a log. If such a step fails, its lines are not in the log.

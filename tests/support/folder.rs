@@ -11,6 +11,7 @@ use serde_json::json;
 use tempfile::tempdir;
 
 #[cfg(unix)]
+use crate::Queries;
 use crate::Random;
 
 /// Everything that a stack reads, writes or creates in its folder.
@@ -55,7 +56,7 @@ pub fn work(folder: &Path) {
         let _ = stack.context("ses_1", &Settings::default());
         let _ = stack.replace_id("ses_1", "ses_2");
         let _ = stack.pop("ses_2", PopStatus::Completed, "done");
-        let _ = stack.flush();
+        let _ = stack.files().flush();
         let _ = stack.close();
     }
 }

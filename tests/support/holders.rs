@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use callstack_core::session::HostEvent;
 use callstack_core::session::calls::CallSettings;
-use callstack_core::{
-    Actor, FrameStatus, Handle, HolderKind, HostSettings, NewFrame, NewHold, Parent, Stack, StackOptions, tools,
-};
+use callstack_core::{Actor, Handle, HolderKind, HostSettings, NewFrame, NewHold, Parent, Stack, StackOptions, tools};
 use serde_json::json;
 
 /// The length of the leases of the host and the worker, in milliseconds.
@@ -33,7 +31,7 @@ pub fn hold(open: impl Fn(StackOptions) -> Stack) {
         return;
     }
     let stack = open(StackOptions::default());
-    let worker = stack.hold(NewHold::new("far-1", LEASE).frame("Worker")).unwrap().unwrap();
+    let worker = stack.work().hold(NewHold::new("far-1", LEASE).frame("Worker")).unwrap().unwrap();
     stack.as_actor(conversation("codex/far")).activate("Conversation").unwrap();
     stack.as_actor(Actor::new(HolderKind::Person, "ann")).activate("Person").unwrap();
     let host = stack.host();
@@ -46,7 +44,7 @@ pub fn hold(open: impl Fn(StackOptions) -> Stack) {
     println!("{READY}");
     loop {
         let _ = host.poll();
-        stack.renew(&worker, LEASE).unwrap();
+        stack.work().renew(&worker, LEASE).unwrap();
         thread::sleep(Duration::from_millis(LEASE / 4));
     }
 }
@@ -66,8 +64,8 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
 
     // As long as the machine lives, its frames are its own.
     thread::sleep(Duration::from_millis(2 * LEASE));
-    assert_eq!(stack.note_interruptions(), [], "the leases are renewed");
-    assert_eq!(stack.interrupted(), []);
+    assert_eq!(stack.work().note_interruptions(), [], "the leases are renewed");
+    assert_eq!(stack.work().interrupted(), []);
     for kind in kinds {
         let holder = frame(kind).holder.unwrap();
         assert_eq!((holder.kind.as_str(), holder.released), (&*kind.to_lowercase(), None));
@@ -80,7 +78,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
             assert_eq!(refused.code(), "held", "{kind} runs: {refused}");
         }
     }
-    assert_eq!(stack.hold(NewHold::new("near-1", LEASE)).unwrap(), None);
+    assert_eq!(stack.work().hold(NewHold::new("near-1", LEASE)).unwrap(), None);
 
     machine.kill().unwrap();
     machine.wait().unwrap();
@@ -89,12 +87,12 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     while noted.len() < 2 {
         assert!(begun.elapsed() < Duration::from_secs(30), "only {noted:?} were interrupted");
         thread::sleep(Duration::from_millis(LEASE / 4));
-        noted.extend(stack.note_interruptions());
+        noted.extend(stack.work().note_interruptions());
     }
     noted.sort_unstable();
     assert_eq!(noted, [frames["Host"], frames["Worker"]]);
-    assert_eq!(stack.interrupted(), [frames["Host"]]);
-    let again = stack.hold(NewHold::new("near-1", LEASE)).unwrap().unwrap();
+    assert_eq!(stack.work().interrupted(), [frames["Host"]]);
+    let again = stack.work().hold(NewHold::new("near-1", LEASE)).unwrap().unwrap();
     assert_eq!((again.handle, again.generation, again.tries), (frames["Worker"], 2, 2));
     let arguments = json!({"sessionID": frames["Host"]}).to_string();
     let resumed = tools::call(stack, "ses_root", "stack_frame_activate", &arguments);

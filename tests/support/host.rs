@@ -1,6 +1,7 @@
 //! A host that acts at random, and checks that must always pass. A property test and a fuzz target
 //! share them.
 
+use crate::Queries;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,6 +15,7 @@ pub mod model;
 #[cfg(feature = "sqlite")]
 pub mod processes;
 pub mod promises;
+mod queries;
 pub mod searches;
 #[cfg(feature = "tokenizer")]
 pub mod tokenizers;
@@ -28,7 +29,9 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::frame::{Chunk, ModelRequest, NewChunk, Question, Register, RegisterValues};
-use callstack_core::{Frame, FrameStatus, Handle, Results, Stack, StackOptions, StackState};
+use callstack_core::{Command, Frame, FrameRef, FrameStatus, Handle, Result, Results, Stack, StackOptions, StackState};
+
+pub use self::queries::Queries;
 
 /// The folder of the repository.
 pub fn root() -> PathBuf {
@@ -49,6 +52,12 @@ pub fn read_data(name: &str) -> String {
 /// A number that the environment can set.
 pub fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
+}
+
+/// Changes the status of a frame with the command itself, because the methods of a stack have a purpose each.
+pub fn set_status(stack: &Stack, frame: impl Into<FrameRef>, status: FrameStatus, results: Option<&str>) -> Result<()> {
+    let (frame, results) = (frame.into(), results.map(str::to_owned));
+    stack.execute(Command::SetStatus { frame, status, results, results_compacted: None }).map(drop)
 }
 
 /// Compares a text with a file of `tests/golden`; `UPDATE_GOLDEN=1` writes the file instead.

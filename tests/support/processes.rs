@@ -15,6 +15,7 @@ use callstack_core::{
 };
 use serde_json::json;
 
+use crate::Queries;
 use crate::setting;
 
 /// A place for stacks, and the particular functions of its tests.
@@ -62,15 +63,15 @@ impl Suite {
             // kill before it.
             "snapshot" => loop {
                 println!("begin");
-                stack.compact_history(0).unwrap();
+                stack.history().compact(0).unwrap();
                 println!("done snapshot");
                 println!("begin");
-                stack.repair().unwrap();
+                stack.upkeep().repair().unwrap();
                 println!("done repair");
             },
             "compact" => loop {
                 println!("begin");
-                let compaction = stack.compact_history(u64::MAX).unwrap();
+                let compaction = stack.history().compact(u64::MAX).unwrap();
                 println!("done compacted {} {}", compaction.trees, compaction.events);
             },
             other => panic!("no role is called {other}"),
@@ -81,7 +82,7 @@ impl Suite {
     /// Returns the state. `is_compacted`: the events of finished trees can be missing.
     pub fn check(&self, place: &str, acknowledged: &[String], is_compacted: bool) -> StackState {
         let stack = self.stack(place);
-        stack.flush().unwrap();
+        stack.files().flush().unwrap();
         let state = stack.state().unwrap();
         let frames: BTreeMap<&str, &Frame> =
             state.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
@@ -124,7 +125,7 @@ impl Suite {
         for id in frames.keys().filter_map(|id| id.strip_suffix(['a', 'c'])) {
             assert!(frames.contains_key(format!("{id}b").as_str()), "half of the pair {id} is there");
         }
-        assert_eq!(stack.check_history().unwrap(), [""; 0]);
+        assert_eq!(stack.history().check().unwrap(), [""; 0]);
         if !is_compacted {
             check_history(&stack, &state);
         }
@@ -269,7 +270,7 @@ fn acknowledged(text: &str) -> Vec<String> {
 
 /// Checks that the events give the state.
 fn check_history(stack: &Stack, state: &StackState) {
-    let history = stack.history(&EventQuery::default()).unwrap();
+    let history = stack.history().events(&EventQuery::default()).unwrap();
     let handles = history.iter().filter(|event| matches!(event.change, Change::Added { .. })).map(|event| event.handle);
     assert_eq!(handles.collect::<HashSet<_>>().len(), state.frames.len(), "handles are unique");
     let mut tree = Tree::new();

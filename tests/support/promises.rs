@@ -8,6 +8,7 @@ use callstack_core::{
     Budget, Context, Error, FrameStatus, Guidance, Handle, Settings, Stack, ToolNames, ToolRole, Tree,
 };
 
+use crate::Queries;
 use crate::Random;
 
 /// Random settings. The caller sets the total.

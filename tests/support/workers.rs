@@ -14,6 +14,7 @@ use callstack_core::{
     Change, Error, EventQuery, FrameStatus, Handle, Hold, NewFrame, NewHold, Parent, PopStatus, Stack, StackOptions,
 };
 
+use crate::Queries;
 use crate::Random;
 
 /// The length of leases, in milliseconds.
@@ -63,8 +64,8 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
     let random = &mut Random::new(u64::from(std::process::id()));
     let mut was_late = false;
     loop {
-        let Some(held) = stack.hold(NewHold::new(&name, LEASE)).unwrap() else {
-            let left = stack.work_left(None).unwrap();
+        let Some(held) = stack.work().hold(NewHold::new(&name, LEASE)).unwrap() else {
+            let left = stack.work().left(None).unwrap();
             if left.free == 0 && left.held == 0 && left.later == 0 {
                 return;
             }
@@ -179,7 +180,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
 fn check_history(stack: &Stack, frames: &[Handle]) {
     let mut newest: BTreeMap<Handle, u64> = BTreeMap::new();
     let mut completed: BTreeMap<Handle, u64> = BTreeMap::new();
-    for event in stack.history(&EventQuery::default()).unwrap() {
+    for event in stack.history().events(&EventQuery::default()).unwrap() {
         let is_newest = |said: &str| {
             assert_eq!(said, format!("generation {}", newest[&event.handle]), "{}", event.handle);
         };

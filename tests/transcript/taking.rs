@@ -4,6 +4,7 @@ use callstack_core::frame::ModelUsage;
 use callstack_core::transcript::{Session, TranscriptForm};
 use callstack_core::{EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
 use proptest::prelude::*;
+use support::Queries;
 
 use super::{CLAUDE, FIXTURES, text};
 
@@ -42,7 +43,7 @@ fn what_was_taken_over_is_the_session_and_comes_once() {
         );
         assert_eq!(stack.read(|tree| tree.revision()).unwrap(), revision, "{name}: nothing changes");
         let mut history = Vec::new();
-        stack.export_history(&mut history).unwrap();
+        stack.history().export(&mut history).unwrap();
         let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default()).unwrap();
         assert_eq!(copy.state().unwrap(), stack.state().unwrap(), "{name}: the history fits together");
     }
@@ -82,7 +83,7 @@ fn a_session_in_parts_is_the_session_as_a_whole() {
 fn requests_keep_their_times() {
     let (session, stack) = (first(100), stack());
     stack.take_over(&session).unwrap();
-    let recorded = stack.history(&EventQuery::default().kind("usageRecorded")).unwrap();
+    let recorded = stack.history().events(&EventQuery::default().kind("usageRecorded")).unwrap();
     let first = recorded.first().unwrap();
     assert_eq!(first.time, 1_768_471_203_000, "10:00:03 of the day");
 }
@@ -148,7 +149,7 @@ proptest! {
                 _ => drop(stack.reopen(frame, "It is wrong")),
             }
             let mut history = Vec::new();
-            stack.export_history(&mut history).unwrap();
+            stack.history().export(&mut history).unwrap();
             let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default());
             prop_assert!(copy.is_ok(), "{}: {:?}", fixture.name, copy.err());
             prop_assert_eq!(copy.unwrap().state().unwrap(), stack.state().unwrap());

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm};
 use callstack_core::{OutlineOptions, Stack};
 use serde_json::{Value, json};
-use support::assert_golden;
+use support::{Queries, assert_golden};
 
 use super::{CLAUDE, FIXTURES, Fixture, path, text};
 

@@ -4,7 +4,7 @@ use callstack_core::import::{self, Format};
 use callstack_core::{Settings, Stack, StackOptions, StackState, Tree};
 use proptest::prelude::*;
 use serde_json::Value;
-use support::Random;
+use support::{Queries, Random};
 
 const STATES: &[&str] = &["state-after-full-run", "state-scenario-A", "state-scenario-B", "state-scenario-D"];
 

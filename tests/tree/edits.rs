@@ -6,6 +6,7 @@ use callstack_core::{
     Change, Command, Error, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, NewFrame, Parent, PopStatus, Stack,
     StackOptions, StackState, Tree,
 };
+use support::Queries;
 
 fn f(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()

@@ -6,6 +6,7 @@ use callstack_core::{
     Budget, Change, Command, Error, ErrorClass, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame,
     OutlineOptions, PopStatus, Results, Settings, Stack, Tree, decide,
 };
+use support::{Queries, set_status};
 
 fn stack() -> Stack {
     let stack = Stack::in_memory();
@@ -80,7 +81,7 @@ fn texts_that_must_say_something_are_not_empty() {
     refused(&stack, "empty", |stack| stack.add_artifact("f1", ""));
     refused(&stack, "empty", |stack| stack.add_decision("f1", "\n"));
     refused(&stack, "empty", |stack| stack.invalidate("f2", ""));
-    refused(&stack, "empty", |stack| stack.set_status("f2", FrameStatus::Invalidated, None));
+    refused(&stack, "empty", |stack| set_status(stack, "f2", FrameStatus::Invalidated, None));
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn every_transition_is_as_the_table_says() {
             let stack = Stack::in_memory();
             let frame = Frame { session_id: "a".into(), title: "A".into(), status: from, ..Frame::default() };
             let handle = stack.import(vec![frame]).unwrap()[0];
-            let change = |stack: &Stack| stack.set_status(handle, to, Some("why".into()));
+            let change = |stack: &Stack| set_status(stack, handle, to, Some("why"));
             if legal(from, to) {
                 change(&stack).unwrap_or_else(|error| panic!("{from} → {to}: {error}"));
                 assert_eq!(stack.frame(handle).unwrap().status, to);

@@ -7,6 +7,7 @@ use callstack_core::tree::{Parts, Tree};
 use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Stack};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use support::Queries;
 
 fn plan(text: &str) -> Imported {
     import::frames(text).unwrap()

@@ -12,6 +12,7 @@ use callstack_core::{
     Settings, Stack, StackOptions, text,
 };
 use serde_json::{Value, json};
+use support::Queries;
 
 /// A stack with a file of `tests/data/field`, and the problems that were reported about the file.
 struct Plan {
@@ -44,9 +45,9 @@ impl Plan {
     /// The titles of the frames that workers get one after the other, if they complete each frame.
     fn given(&self) -> Vec<String> {
         let mut given = Vec::new();
-        while let Some(hold) = self.stack.hold(NewHold::new("worker", 60_000)).unwrap() {
+        while let Some(hold) = self.stack.work().hold(NewHold::new("worker", 60_000)).unwrap() {
             given.push(self.stack.frame(hold.handle).unwrap().title);
-            self.stack.finish(&hold, Finish::Done(Results::new("done"))).unwrap();
+            self.stack.work().finish(&hold, Finish::Done(Results::new("done"))).unwrap();
         }
         given
     }
@@ -682,7 +683,7 @@ fn real_plans_become_what_they_say() {
 
 /// The stack that replays the history of another one.
 fn replayed(stack: &Stack) -> Stack {
-    let history = stack.history(&EventQuery::default()).unwrap();
+    let history = stack.history().events(&EventQuery::default()).unwrap();
     Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).expect("the history replays")
 }
 
@@ -742,7 +743,7 @@ fn times_that_pass_together_end_what_they_hold_together_once() {
     let stack = Stack::with_store(MemoryStore::new(), support::options_at(&now)).unwrap();
     stack.import(plan.frames).unwrap();
     now.fetch_add(60_000, Ordering::Relaxed);
-    stack.hold(NewHold::new("worker", 60_000)).unwrap();
+    stack.work().hold(NewHold::new("worker", 60_000)).unwrap();
     let is_over = |title: &str| stack.frame(title).unwrap().status == FrameStatus::Completed;
     assert!(is_over("Done") && is_over("Gate"), "{:?}", statuses(&stack));
     assert_eq!(statuses(&replayed(&stack)), statuses(&stack));
@@ -911,7 +912,7 @@ fn what_was_begun_elsewhere_and_put_off_goes_on_there() {
     assert_eq!(stack.frame("Epic").unwrap().status, FrameStatus::InProgress);
     let again = stack.bring_up_to_date(&plan(), None).unwrap();
     assert!(again.changes.is_empty() && again.conflicts.is_empty(), "{again:?}");
-    let hold = stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+    let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
     assert_eq!(stack.frame(hold.handle).unwrap().title, "Part");
     assert_eq!(statuses(&replayed(&stack)), statuses(&stack));
 }

@@ -13,7 +13,7 @@ use callstack_core::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Random, options_at};
+use support::{Queries, Random, options_at};
 
 /// A stack with a history whose clock shows the returned number.
 fn stack() -> (Stack, Arc<AtomicU64>) {
@@ -31,7 +31,7 @@ fn plan(stack: &Stack, title: &str, below: Option<Handle>, depends_on: &[Handle]
 }
 
 fn hold(stack: &Stack, worker: &str) -> Option<Hold> {
-    stack.hold(NewHold::new(worker, 100)).unwrap()
+    stack.work().hold(NewHold::new(worker, 100)).unwrap()
 }
 
 fn held(stack: &Stack, worker: &str) -> Hold {
@@ -45,7 +45,7 @@ fn end(stack: &Stack, own: &Hold, status: PopStatus) -> Result<(), Error> {
 
 /// The reason why a worker cannot hold a frame.
 fn reason(stack: &Stack, frame: Handle) -> String {
-    match stack.hold(NewHold::new("one", 100).frame(frame)).unwrap_err() {
+    match stack.work().hold(NewHold::new("one", 100).frame(frame)).unwrap_err() {
         Error::NotFree { handle, reason } if handle == frame => reason,
         other => panic!("{other}"),
     }
@@ -53,7 +53,7 @@ fn reason(stack: &Stack, frame: Handle) -> String {
 
 /// The counts of `free`, `held`, `waiting`, `begun` and `blocked`.
 fn left(stack: &Stack, below: Option<Handle>) -> [usize; 5] {
-    let WorkLeft { free, held, waiting, begun, blocked, .. } = stack.work_left(below.map(FrameRef::from)).unwrap();
+    let WorkLeft { free, held, waiting, begun, blocked, .. } = stack.work().left(below.map(FrameRef::from)).unwrap();
     [free, held, waiting, begun, blocked]
 }
 
@@ -65,11 +65,11 @@ fn a_holder_learns_whether_it_goes_on() {
         .into_iter()
         .map(|title| {
             let frame = plan(&stack, title, None, &[]);
-            (title, stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap())
+            (title, stack.work().hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap())
         })
         .collect();
     let handle = |title: &str| holds[title].handle;
-    let finish = |title: &str, finish| stack.finish(&holds[title], finish).unwrap();
+    let finish = |title: &str, finish| stack.work().finish(&holds[title], finish).unwrap();
     stack.stop(handle("Stopped"), "The interface changes first").unwrap();
     stack.invalidate(handle("Removed"), "Not needed").unwrap();
     stack.stop(handle("Anew"), "No good").unwrap();
@@ -79,7 +79,7 @@ fn a_holder_learns_whether_it_goes_on() {
     finish("Asks", Finish::Asks { question: "Which?".into(), results: None });
     finish("Later", Finish::Later { wait: None });
     now.store(1_200, Ordering::Relaxed);
-    stack.hold(NewHold::new("two", 100).frame(handle("Taken"))).unwrap().unwrap();
+    stack.work().hold(NewHold::new("two", 100).frame(handle("Taken"))).unwrap().unwrap();
     let ended = |status| Standing::Ended { status };
     let expected = [
         ("Held", Standing::Held),
@@ -94,9 +94,9 @@ fn a_holder_learns_whether_it_goes_on() {
         ("Lapsed", Standing::Held),
     ];
     for (title, standing) in expected {
-        assert_eq!(stack.standing(&holds[title]).unwrap(), standing, "{title}");
+        assert_eq!(stack.work().standing(&holds[title]).unwrap(), standing, "{title}");
     }
-    assert_eq!(stack.standing(&holds["Taken"]).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.work().standing(&holds["Taken"]).unwrap_err().code(), "hold_lost");
 }
 
 #[test]
@@ -161,12 +161,12 @@ fn a_named_frame_and_frames_below_another_can_be_held() {
     let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
     let inner = plan(&stack, "Inner", Some(second), &[]);
     let below = NewHold::new("one", 100).below(second);
-    let refused = stack.hold(below.clone().frame(first)).unwrap_err().to_string();
+    let refused = stack.work().hold(below.clone().frame(first)).unwrap_err().to_string();
     assert_eq!(refused, format!("frame {first} is not free for a worker: it is not below {second}"));
-    assert_eq!(stack.hold(below.clone()).unwrap().unwrap().handle, inner);
-    assert_eq!(stack.hold(below).unwrap(), None);
+    assert_eq!(stack.work().hold(below.clone()).unwrap().unwrap().handle, inner);
+    assert_eq!(stack.work().hold(below).unwrap(), None);
     assert_eq!(reason(&stack, inner), "a worker holds it, and its lease has not ended");
-    assert_eq!(stack.hold(NewHold::new("one", 100).frame(first)).unwrap().unwrap().handle, first);
+    assert_eq!(stack.work().hold(NewHold::new("one", 100).frame(first)).unwrap().unwrap().handle, first);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
     let first = held(&stack, "one");
     assert_eq!((first.generation, first.until), (1, 1_100));
     now.store(1_050, Ordering::Relaxed);
-    let renewed = stack.renew(&first, 100).unwrap();
+    let renewed = stack.work().renew(&first, 100).unwrap();
     assert_eq!((renewed.generation, renewed.until), (1, 1_150));
     now.store(1_149, Ordering::Relaxed);
     assert_eq!(hold(&stack, "two"), None);
@@ -192,9 +192,9 @@ fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
         worker.clone().add_decision(frame, "so be it"),
         worker.plan(NewFrame::new("More").below(frame)).map(drop),
         worker.execute(Command::SetActive { frame: frame.into() }).map(drop),
-        worker.renew(&first, 100).map(drop),
-        stack.renew(&first, 100).map(drop),
-        stack.release(&first),
+        worker.work().renew(&first, 100).map(drop),
+        stack.work().renew(&first, 100).map(drop),
+        stack.work().release(&first),
     ];
     for refused in refusals {
         let error = refused.unwrap_err();
@@ -220,12 +220,12 @@ fn a_released_frame_comes_first_and_a_person_needs_no_hold() {
     let (stack, _) = stack();
     let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
     let released = held(&stack, "one");
-    stack.release(&released).unwrap();
+    stack.work().release(&released).unwrap();
     assert_eq!(left(&stack, None), [2, 0, 0, 0, 0]);
     let again = held(&stack, "two");
     assert_eq!((again.handle, again.generation), (first, 2));
     stack.pop(first, PopStatus::Completed, "a person has done it").unwrap();
-    let ended = stack.renew(&again, 100).unwrap_err();
+    let ended = stack.work().renew(&again, 100).unwrap_err();
     assert_eq!(ended.to_string(), "frame f1 is not free for a worker: it is completed");
     assert_eq!(held(&stack, "two").handle, second);
 }
@@ -251,7 +251,7 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     stack.answer(frame, "France").unwrap();
     assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 0, 1]));
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
+    stack.history().export(&mut history).unwrap();
     let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, options_at(&now)).unwrap();
     assert_eq!((hold(&copy, "two"), left(&copy, None)), (None, [0, 0, 0, 0, 1]));
     stack.resume(frame).unwrap();
@@ -279,11 +279,11 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
     now.fetch_add(1_000, Ordering::Relaxed);
     // Looking at the frame changes nothing for its worker.
     stack.set_active(frame).unwrap();
-    stack.renew(&first, 100).unwrap();
+    stack.work().renew(&first, 100).unwrap();
     now.fetch_add(1_000, Ordering::Relaxed);
     stack.resume(frame).unwrap();
     assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
-    assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.work().renew(&first, 100).unwrap_err().code(), "hold_lost");
     // A host can take over, too.
     let other = plan(&stack, "Mail", None, &[]);
     let second = held(&stack, "two");
@@ -311,10 +311,10 @@ fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
     let own = stack.push(NewFrame::new("Own").below(shop)).unwrap();
     let tried = stack.push(NewFrame::new("Tried").below(shop)).unwrap();
     stack.pop(tried, PopStatus::Failed, "another way").unwrap();
-    stack.release(&first).unwrap();
+    stack.work().release(&first).unwrap();
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is planned"));
     assert_eq!(left(&stack, None), [2, 0, 1, 1, 0]);
-    let cart = stack.hold(NewHold::new("one", 100).frame(cart)).unwrap().unwrap();
+    let cart = stack.work().hold(NewHold::new("one", 100).frame(cart)).unwrap().unwrap();
     let second = held(&stack, "two");
     assert_eq!(second.handle, mail);
     end(&stack, &second, PopStatus::Failed).unwrap();
@@ -333,11 +333,12 @@ fn a_stop_blocks_what_workers_have_begun() {
     let shop = plan(&stack, "Shop", None, &[]);
     let [cart, mail, late] = ["Cart", "Mail", "Late"].map(|title| plan(&stack, title, Some(shop), &[]));
     let other = plan(&stack, "Other", None, &[]);
-    let workers = [cart, mail, other].map(|frame| stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap());
+    let workers =
+        [cart, mail, other].map(|frame| stack.work().hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap());
     end(&stack, &workers[1], PopStatus::Completed).unwrap();
     assert_eq!(stack.stop(shop, "Too slow").unwrap(), [cart]);
     assert_eq!(stack.frame(cart).unwrap().waits_for(), "It was stopped: Too slow");
-    assert_eq!(stack.renew(&workers[0], 100).unwrap_err().code(), "not_free");
+    assert_eq!(stack.work().renew(&workers[0], 100).unwrap_err().code(), "not_free");
     now.fetch_add(1_000, Ordering::Relaxed);
     // A worker that was silent for longer than its lease is stopped, too.
     assert_eq!(stack.stop_all("Enough").unwrap(), [other]);
@@ -354,7 +355,7 @@ fn a_blocked_frame_of_a_worker_is_free_again_when_it_was_answered() {
     stack.as_actor(&first).block(frame, "Which rate?", None).unwrap();
     assert_eq!(left(&stack, None), [0, 0, 0, 0, 1]);
     assert_eq!(hold(&stack, "two"), None);
-    assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "not_free");
+    assert_eq!(stack.work().renew(&first, 100).unwrap_err().code(), "not_free");
     stack.answer(frame, "20 %").unwrap();
     assert_eq!(left(&stack, None), [1, 0, 0, 0, 0]);
     let second = held(&stack, "two");
@@ -382,7 +383,7 @@ fn a_clock_that_is_far_ahead_keeps_no_frame_for_ever() {
 fn wrong_holds_are_refused() {
     let (stack, _) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    let code = |hold: NewHold| stack.hold(hold).unwrap_err().code();
+    let code = |hold: NewHold| stack.work().hold(hold).unwrap_err().code();
     assert_eq!(code(NewHold::new("  ", 100)), "empty");
     assert_eq!(code(NewHold::new("one", 0)), "setting");
     assert_eq!(code(NewHold::new("one", Holder::LONGEST_LEASE + 1)), "setting");
@@ -393,8 +394,8 @@ fn wrong_holds_are_refused() {
     let refused = stack.as_actor(&never).add_decision(frame, "x").unwrap_err().to_string();
     assert!(refused.starts_with("frame f1 was never held, so the commands of generation 0"), "{refused}");
     let nowhere = Hold { handle: Handle::from_index(8).unwrap(), ..never };
-    assert_eq!(stack.release(&nowhere).unwrap_err().code(), "unknown_frame");
-    assert_eq!(stack.work_left(Some("f9".into())).unwrap_err().code(), "unknown_frame");
+    assert_eq!(stack.work().release(&nowhere).unwrap_err().code(), "unknown_frame");
+    assert_eq!(stack.work().left(Some("f9".into())).unwrap_err().code(), "unknown_frame");
     assert_eq!(held(&stack, "one").handle, frame, "nothing was changed");
 }
 
@@ -427,7 +428,7 @@ fn a_holder_in_files_is_kept_whatever_it_is() {
     let second = held(&stack, "two");
     assert_eq!(second.generation, u64::MAX);
     let first = Hold { name: "one".into(), ..second };
-    assert_eq!(stack.release(&first).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.work().release(&first).unwrap_err().code(), "hold_lost");
 }
 
 proptest! {
@@ -470,8 +471,8 @@ proptest! {
                     let handle = own.handle;
                     let is_newest = newest[&handle].0 == own.generation;
                     let done = match kind {
-                        5 => stack.renew(&own, 100).map(|renewed| renewed.until),
-                        6 => stack.release(&own).map(|()| 0),
+                        5 => stack.work().renew(&own, 100).map(|renewed| renewed.until),
+                        6 => stack.work().release(&own).map(|()| 0),
                         _ if random.once_in(3) => {
                             let ends = end(&stack, &own, PopStatus::Completed);
                             ends.map(|()| *ended.entry(handle).or_default() += 1).map(|()| newest[&handle].1)
@@ -489,7 +490,7 @@ proptest! {
             }
         }
         prop_assert!(ended.values().all(|times| *times == 1));
-        let history = stack.history(&EventQuery::default()).unwrap();
+        let history = stack.history().events(&EventQuery::default()).unwrap();
         let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), options_at(&now)).unwrap();
         prop_assert_eq!(again.state().unwrap(), stack.state().unwrap());
     }
@@ -502,12 +503,12 @@ fn of_two_answers_with_which_conversations_go_on_one_is_recorded() {
     stack.block(tax, "Which rate?", None).unwrap();
     let [one, other] = ["one", "other"].map(|name| stack.as_actor(Actor::new(HolderKind::Conversation, name)));
     one.answer_and_resume(tax, "20 %").unwrap();
-    let before = stack.history(&EventQuery::default()).unwrap().len();
+    let before = stack.history().events(&EventQuery::default()).unwrap().len();
     assert_eq!(other.answer_and_resume(tax, "19 %").unwrap_err().code(), "not_blocked");
     one.block(tax, "Of which year?", None).unwrap();
     assert_eq!(other.answer_and_resume(tax, " ").unwrap_err().code(), "empty");
     let frame = stack.frame(tax).unwrap();
     assert_eq!((frame.status, frame.questions[0].answer.as_deref()), (FrameStatus::Blocked, Some("20 %")));
     assert_eq!(frame.questions[1].answer, None, "a refused answer is not recorded");
-    assert!(stack.history(&EventQuery::default()).unwrap().len() > before);
+    assert!(stack.history().events(&EventQuery::default()).unwrap().len() > before);
 }

@@ -3,6 +3,7 @@
 use callstack_core::import::{self, Format, Imported};
 use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Priority, Stack};
 use serde_json::json;
+use support::Queries;
 
 fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
     let ids = || imported.frames.iter().map(|frame| &frame.session_id).collect::<Vec<_>>();

@@ -8,6 +8,7 @@ use callstack_core::{Finish, FrameStatus, NewHold, Results, Stack, import};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
+use support::Queries;
 
 /// An issue of Beads, or a task of Task Master.
 #[derive(Debug, Clone)]
@@ -309,9 +310,9 @@ fn may_begin(tasks: &[(Item, Vec<Item>)], at: (usize, Option<usize>), done: &Has
 fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     let stack = Stack::in_memory();
     stack.import(import::frames(plan).unwrap().frames).unwrap();
-    while let Some(hold) = stack.hold(NewHold::new("worker", 60_000)).unwrap() {
+    while let Some(hold) = stack.work().hold(NewHold::new("worker", 60_000)).unwrap() {
         check(&stack.frame(hold.handle).unwrap().title)?;
-        stack.finish(&hold, Finish::Done(Results::new("done"))).unwrap();
+        stack.work().finish(&hold, Finish::Done(Results::new("done"))).unwrap();
     }
     let waits = stack.state().unwrap().frames.into_iter().filter(|frame| frame.status == FrameStatus::Blocked);
     for frame in waits {

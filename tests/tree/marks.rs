@@ -80,24 +80,24 @@ fn workers_leave_a_frame_to_its_assignee() {
         frame.assignee = assignee.map(str::to_owned);
         stack.plan(frame).unwrap()
     });
-    let hold = |name: &str| stack.hold(NewHold::new(name, 60_000)).unwrap().map(|hold| hold.handle);
-    let left = || stack.work_left(None).unwrap();
+    let hold = |name: &str| stack.work().hold(NewHold::new(name, 60_000)).unwrap().map(|hold| hold.handle);
+    let left = || stack.work().left(None).unwrap();
     assert_eq!((left().free, left().assigned), (1, 1));
     assert_eq!((hold("one"), hold("one")), (Some(second), None));
     assert_eq!((left().free, left().held, left().assigned), (0, 1, 1));
-    let of_anna = stack.work_left_for("Anna", None).unwrap();
+    let of_anna = stack.work().left_for("Anna", None).unwrap();
     assert_eq!((of_anna.free, of_anna.assigned), (1, 0), "in any letter case");
     assert_eq!(hold("Anna"), Some(first));
     assert_eq!(left().assigned, 0);
     // A worker that names a frame can have it, and can resume it. Other workers leave it to its assignee,
     // whose jobs have numbers.
     let named = stack.plan(NewFrame::new("Named").assignee("ben").root()).unwrap();
-    let own = stack.hold(NewHold::new("one", 60_000).frame(named)).unwrap().unwrap();
-    stack.release(&own).unwrap();
+    let own = stack.work().hold(NewHold::new("one", 60_000).frame(named)).unwrap().unwrap();
+    stack.work().release(&own).unwrap();
     assert_eq!(stack.frame(named).unwrap().status, FrameStatus::InProgress);
     assert_eq!((left().free, left().assigned), (0, 1));
     assert_eq!(hold("two"), None);
-    assert_eq!(stack.work_left_for("one", None).unwrap().free, 1);
+    assert_eq!(stack.work().left_for("one", None).unwrap().free, 1);
     assert_eq!(hold("Ben-2"), Some(named));
 }
 

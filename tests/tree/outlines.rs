@@ -4,6 +4,7 @@ use callstack_core::{
     Frame, FrameStatus, Handle, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, StackOptions,
     StackState,
 };
+use support::Queries;
 
 fn chain(length: usize, status: FrameStatus) -> Vec<Frame> {
     let id = |index: usize| format!("ses_{index}");

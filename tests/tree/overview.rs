@@ -24,8 +24,8 @@ fn each_frame_stands_in_one_list() {
     };
     stack.execute(stop).unwrap();
     stack.pop(failed, PopStatus::Failed, "no").unwrap();
-    let held = stack.hold(NewHold::new("box", 60_000).frame(let_go)).unwrap().unwrap();
-    stack.release(&held).unwrap();
+    let held = stack.work().hold(NewHold::new("box", 60_000).frame(let_go)).unwrap().unwrap();
+    stack.work().release(&held).unwrap();
     let overview = stack.read(|tree| tree.overview(None)).unwrap();
     assert_eq!((overview.running, overview.asking, overview.answered), (vec![runs], vec![asks], vec![answered]));
     assert_eq!((overview.interrupted, overview.in_the_way), (vec![stopped, let_go], vec![failed]));

@@ -3,7 +3,7 @@
 use callstack_core::import::plan_text;
 use callstack_core::{Actor, Handle, HolderKind, NewFrame, PopStatus, Stack};
 use proptest::prelude::*;
-use support::Random;
+use support::{Queries, Random};
 
 fn text(stack: &Stack, below: Option<Handle>) -> String {
     stack.read(|tree| plan_text(tree, below)).unwrap()

@@ -4,6 +4,7 @@ use callstack_core::import;
 use callstack_core::tools::conversation::Conversation;
 use callstack_core::tree::{Obstacle, Parts};
 use callstack_core::{FrameEdit, FrameStatus, Handle, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree};
+use support::Queries;
 
 fn f(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()
@@ -190,7 +191,7 @@ fn what_is_next_follows_the_order_of_the_plan() {
     assert_eq!(stack.ready().unwrap(), [f(6), f(2), other]);
     stack.edit(other, FrameEdit::default().before(f(1))).unwrap();
     assert_eq!(stack.ready().unwrap(), [other, f(6), f(2)]);
-    let hold = |new: NewHold| stack.hold(new).unwrap().unwrap().handle;
+    let hold = |new: NewHold| stack.work().hold(new).unwrap().unwrap().handle;
     assert_eq!(hold(NewHold::new("one", 60_000).below(f(1))), f(6));
     assert_eq!(hold(NewHold::new("two", 60_000)), other);
     // Below a root that has begun, and below a root that has ended.
@@ -212,7 +213,7 @@ fn lists_workers_and_tools_have_the_same_rule() {
     let stack = plan();
     let calls = CallSettings::default().place(CallPlace::Conversation);
     assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
-    let hold = || stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+    let hold = || stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
     let schema = hold();
     assert_eq!(schema.handle, f(2));
     stack.activate(f(1)).unwrap();
@@ -226,6 +227,6 @@ fn lists_workers_and_tools_have_the_same_rule() {
     refused("f3", "f2 (Schema) is in_progress; run f2 first");
     assert_eq!(stack.read(|tree| tree.ready_children(f(1), None).collect::<Vec<_>>()).unwrap(), [f(6)]);
     assert_eq!(stack.read(|tree| tree.ready_children(f(1), Some(f(2))).collect::<Vec<_>>()).unwrap(), [f(3), f(6)]);
-    stack.finish(&schema, Finish::Done(Results::new("it works"))).unwrap();
+    stack.work().finish(&schema, Finish::Done(Results::new("it works"))).unwrap();
     assert_eq!(hold().handle, f(4), "the parts of f3 come before it");
 }

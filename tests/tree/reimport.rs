@@ -8,6 +8,7 @@ use callstack_core::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use support::{Queries, set_status};
 
 fn plan(issues: &[Value]) -> Imported {
     import::frames(&issues.iter().map(|issue| format!("{issue}\n")).collect::<String>()).unwrap()
@@ -22,7 +23,7 @@ fn update(stack: &Stack, issues: &[Value]) -> PlanUpdate {
     let is_nothing = update.added.is_empty() && update.changes.is_empty();
     assert!(is_nothing || revision_of(stack) > revision);
     // The history gives the same tree.
-    let history = stack.history(&EventQuery::default()).unwrap();
+    let history = stack.history().events(&EventQuery::default()).unwrap();
     let mut tree = Tree::new();
     history.iter().for_each(|event| tree.replay(event).unwrap());
     assert_eq!(tree.state(), stack.state().unwrap());
@@ -264,7 +265,7 @@ fn what_holds_others_together_goes_on_also_over_what_was_left_open() {
     let task = |id: u64| json!({"id": id, "title": format!("Task {id}"), "status": "pending"});
     let read = |tasks: Value| import::frames(&tag(tasks)).unwrap();
     stack.bring_up_to_date(&read(json!([task(1)])), None).unwrap();
-    stack.set_status("shop", FrameStatus::Completed, Some("Enough".into())).unwrap();
+    set_status(&stack, "shop", FrameStatus::Completed, Some("Enough")).unwrap();
     stack.bring_up_to_date(&read(json!([task(1)])), None).unwrap();
     assert_eq!(stack.frame("shop").unwrap().status, FrameStatus::Completed, "nothing has changed");
     stack.bring_up_to_date(&read(json!([task(1), task(2)])), None).unwrap();

@@ -35,27 +35,27 @@ fn what_was_stopped_goes_on_leaf_first() {
     for frame in [shop, cart, pay] {
         assert!(call(&stack, frame));
     }
-    let running = stack.resumption(None).unwrap();
+    let running = stack.work().resumption(None).unwrap();
     assert_eq!((running.running, running.now, running.later), (vec![shop, cart, pay], vec![], vec![]));
     stack.stop(shop, "enough for today").unwrap();
     for frame in [shop, cart] {
         interrupt(&stack, frame);
     }
     // The host of the other part has not ended its call yet.
-    let stopped = stack.resumption(None).unwrap();
+    let stopped = stack.work().resumption(None).unwrap();
     assert_eq!((stopped.now, stopped.later, stopped.running), (vec![cart], vec![shop], vec![pay]));
     stack.pop(pay, PopStatus::Completed, "paid").unwrap();
     interrupt(&stack, pay);
-    let resumption = stack.resumption(None).unwrap();
+    let resumption = stack.work().resumption(None).unwrap();
     assert_eq!((resumption.now, resumption.later, resumption.running), (vec![cart], vec![shop], vec![]));
     let missed = resumption.missed.iter().map(|missed| (missed.frame, missed.child)).collect::<Vec<_>>();
     assert_eq!(missed, [(shop, pay)]);
     stack.deliver(pay).unwrap();
-    assert_eq!(stack.resumption(None).unwrap().missed, []);
+    assert_eq!(stack.work().resumption(None).unwrap().missed, []);
     // Only among the given frames.
-    let only = stack.resumption(Some(vec![shop.into()])).unwrap();
+    let only = stack.work().resumption(Some(vec![shop.into()])).unwrap();
     assert_eq!((only.now, only.later), (vec![shop], vec![]));
-    assert_eq!(stack.resumption(Some(vec![FrameRef::from("f9")])).unwrap_err().code(), "unknown_frame");
+    assert_eq!(stack.work().resumption(Some(vec![FrameRef::from("f9")])).unwrap_err().code(), "unknown_frame");
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn what_waits_for_a_person_goes_on_when_it_is_answered() {
     let pay = plan(&stack, "Pay", Some(shop));
     assert!(call(&stack, pay));
     stack.block(pay, "EUR or USD?", None).unwrap();
-    let asks = stack.resumption(Some(vec![shop.into()])).unwrap();
+    let asks = stack.work().resumption(Some(vec![shop.into()])).unwrap();
     assert_eq!((asks.asking, asks.now), (vec![pay], vec![]), "it asks, at or below the given frame");
     stack.answer(pay, "EUR").unwrap();
     interrupt(&stack, pay);
-    let answered = stack.resumption(Some(vec![shop.into(), pay.into()])).unwrap();
+    let answered = stack.work().resumption(Some(vec![shop.into(), pay.into()])).unwrap();
     assert_eq!((answered.asking, answered.now, answered.later), (vec![], vec![pay], vec![]));
 }
 
@@ -77,12 +77,12 @@ fn what_waits_for_a_person_goes_on_when_it_is_answered() {
 fn what_a_worker_holds_is_left_to_workers() {
     let stack = stack();
     plan(&stack, "Shop", None);
-    let hold = stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
-    let running = stack.resumption(None).unwrap();
+    let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+    let running = stack.work().resumption(None).unwrap();
     assert_eq!((running.running, running.now), (vec![], vec![]));
     stack.as_actor(Actor::from(&hold)).stop(hold.handle, "stopped").unwrap();
     assert_eq!(stack.read(|tree| tree.node(hold.handle).status()).unwrap(), FrameStatus::Blocked);
-    assert_eq!(stack.resumption(None).unwrap().now, [hold.handle], "a person has taken it from its worker");
+    assert_eq!(stack.work().resumption(None).unwrap().now, [hold.handle], "a person has taken it from its worker");
 }
 
 proptest! {
@@ -112,7 +112,7 @@ proptest! {
             };
         }
         let wanted: Vec<Handle> = frames.iter().copied().filter(|_| random.below(4) > 0).collect();
-        let resumption = stack.resumption(Some(wanted.iter().copied().map(FrameRef::from).collect())).unwrap();
+        let resumption = stack.work().resumption(Some(wanted.iter().copied().map(FrameRef::from).collect())).unwrap();
         stack.read(|tree| {
             let can_go_on = |handle: &Handle| {
                 let record = tree.node(*handle).record();

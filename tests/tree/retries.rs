@@ -7,6 +7,7 @@ use callstack_core::{
     StackOptions, StackState, Tree,
 };
 use serde_json::{Value, json};
+use support::Queries;
 
 /// A root with the children a, b and c: f2, f3 and f4. c depends on a.
 fn plan() -> Stack {

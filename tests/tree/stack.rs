@@ -5,6 +5,7 @@ use callstack_core::{
     StackOptions,
 };
 use std::sync::Arc;
+use support::Queries;
 
 fn push(stack: &Stack, id: &str, parent: Option<&str>) -> Handle {
     let frame = NewFrame::new(id).id(id);

@@ -3,6 +3,7 @@
 
 use callstack_core::{Error, FrameStatus, PopStatus, Results, Stack, StackOptions, StackState, Tree};
 use serde_json::{Value, json};
+use support::Queries;
 
 /// Reads a state. Returns the tree, and its repairs as texts.
 fn read(text: &str) -> (Tree, Vec<String>) {

@@ -6,6 +6,7 @@ use callstack_core::{
     Actor, Change, EventQuery, FrameEdit, FrameStatus, Handle, HolderKind, MemoryStore, NewFrame, NewHold, PopStatus,
     Priority, Stack, StackOptions,
 };
+use support::Queries;
 
 fn person(stack: &Stack, name: &str) -> Stack {
     stack.as_actor(Actor::new(HolderKind::Person, name))
@@ -39,7 +40,7 @@ fn only_a_person_corrects_a_frame_that_has_begun_and_the_old_words_are_kept() {
     assert_eq!((frame.title.as_str(), frame.task.as_str()), ("Basket", "In src/basket.rs"));
     assert_eq!(frame.success_criteria, "Totals are right");
     assert!(frame.corrected_at.is_some());
-    let edited = stack.history(&EventQuery::default().kind("edited")).unwrap().pop().unwrap();
+    let edited = stack.history().events(&EventQuery::default().kind("edited")).unwrap().pop().unwrap();
     let Change::Edited { was: Some(was), .. } = edited.change else { panic!("{edited:?}") };
     assert_eq!(*was, FrameEdit::default().title("Cart").task("In src/cart.rs").priority(None));
     stack.pop(cart, PopStatus::Completed, "done").unwrap();
@@ -152,14 +153,14 @@ fn what_has_been_built_on_a_command_keeps_it() {
 fn a_worker_that_a_person_has_stopped_by_mistake_goes_on() {
     let stack = Stack::in_memory();
     let [_, cart, _] = shop(&stack);
-    let hold = stack.hold(NewHold::new("one", 60_000)).unwrap().unwrap();
+    let hold = stack.work().hold(NewHold::new("one", 60_000)).unwrap().unwrap();
     assert_eq!(hold.handle, cart);
     // A caller that uses the stack directly may end a frame that a worker has.
     let nobody = person(&stack, "");
     nobody.pop(cart, PopStatus::Completed, "by mistake").unwrap();
-    assert_eq!(stack.renew(&hold, 60_000).unwrap_err().code(), "not_free");
+    assert_eq!(stack.work().renew(&hold, 60_000).unwrap_err().code(), "not_free");
     nobody.undo().unwrap();
-    stack.renew(&hold, 60_000).unwrap();
+    stack.work().renew(&hold, 60_000).unwrap();
     stack.as_actor(&hold).pop(cart, PopStatus::Completed, "done").unwrap();
 }
 
@@ -170,7 +171,7 @@ fn commands_are_taken_back_after_the_stack_was_opened_again() {
     let stack = open();
     let [_, cart, _] = shop(&stack);
     person(&stack, "ann").invalidate(cart, "not wanted").unwrap();
-    stack.compact_history(0).unwrap();
+    stack.history().compact(0).unwrap();
     drop(stack);
     let stack = open();
     let undone = person(&stack, "ann").undo().unwrap();
@@ -204,7 +205,7 @@ fn the_limits_of_a_frame_are_at_most_those_above_it() {
     assert!(error.to_string().contains("Read") && error.to_string().contains("mcp__shop__buy"), "{error}");
     stack.set_limits(shop, limits(&["Read"])).unwrap();
     assert_eq!(
-        stack.allowance(cart).unwrap().tools,
+        stack.work().allowance(cart).unwrap().tools,
         tools(&[]),
         "what was taken from the frame above is gone here too"
     );
@@ -230,12 +231,12 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     ask(50);
     assert_eq!((costs(cart), costs(shop)), ((1_500, 1_500), (0, 1_500)));
     stack.set_limits(shop, FrameLimits::default().max_cost_micro_usd(Some(2_000))).unwrap();
-    assert_eq!(stack.allowance(cart).unwrap().max_cost_micro_usd, Some(500));
-    assert_eq!(stack.overspent(cart).unwrap(), None);
+    assert_eq!(stack.work().allowance(cart).unwrap().max_cost_micro_usd, Some(500));
+    assert_eq!(stack.work().overspent(cart).unwrap(), None);
     // The newest value replaces the earlier value.
     stack.record_cost(cart, "ses_2", 2_100).unwrap();
     assert_eq!(costs(cart), (2_100, 2_100));
-    let overspent = stack.overspent(cart).unwrap().unwrap();
+    let overspent = stack.work().overspent(cart).unwrap().unwrap();
     assert_eq!(overspent.frame, shop);
     assert_eq!(
         overspent.reason,
@@ -355,7 +356,7 @@ fn a_history_does_not_repeat_a_list_with_each_entry() {
     for number in 0..50 {
         ann.add_decision(cart, format!("{number} {}", "long ".repeat(200))).unwrap();
     }
-    let history = stack.history(&EventQuery::default()).unwrap();
+    let history = stack.history().events(&EventQuery::default()).unwrap();
     let bytes: usize = history.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
     assert!(bytes < 2 * 50 * 1_100, "{bytes} bytes for 50 decisions of 1,000");
     ann.undo().unwrap();

@@ -70,12 +70,12 @@ fn contexts_do_not_change_with_usage() {
     let [shop, cart, total, _] = record(&stack);
     let contexts = || [shop, cart, total].map(|frame| stack.context(frame, &Settings::default()).unwrap().xml.clone());
     let before = contexts();
-    let hits = stack.cache_statistics().hits;
+    let hits = stack.upkeep().cache_statistics().hits;
     for frame in [shop, cart, total] {
         stack.record_usage(frame, request("small", 1_000_000, 5)).unwrap();
     }
     assert_eq!(contexts(), before);
-    assert_eq!(stack.cache_statistics().hits, hits + 3, "the cached contexts were not used again");
+    assert_eq!(stack.upkeep().cache_statistics().hits, hits + 3, "the cached contexts were not used again");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_history_the_files_and_a_rebuilt_stack_have_the_usage() {
     let stack = open("stack");
     let [shop, ..] = record(&stack);
     let expected = stack.usage(shop).unwrap();
-    let events = stack.history(&EventQuery::default().kind("usageRecorded")).unwrap();
+    let events = stack.history().events(&EventQuery::default().kind("usageRecorded")).unwrap();
     let models: Vec<&str> = events
         .iter()
         .map(|event| match &event.change {
@@ -95,8 +95,8 @@ fn the_history_the_files_and_a_rebuilt_stack_have_the_usage() {
         .collect();
     assert_eq!(models, ["large", "small", "large", "small"]);
     let mut history = Vec::new();
-    stack.export_history(&mut history).unwrap();
-    stack.export_files(folder.path().join("files")).unwrap();
+    stack.history().export(&mut history).unwrap();
+    stack.files().export(folder.path().join("files")).unwrap();
     stack.close().unwrap();
 
     assert_eq!(open("stack").usage(shop).unwrap(), expected, "replayed");

@@ -157,9 +157,9 @@ fn run_to_resume(stack: &Stack, name: &str, arguments: &AgentArguments) -> Resul
     if !name.is_empty() {
         return find_run(stack, name).map_err(|failure| failure.next(listed));
     }
-    let runs = stack.runs().into_iter().rev();
-    let open: Vec<Handle> = stack.read(|tree| runs.filter(|run| tree.node(*run).status().is_open()).collect())?;
-    open.into_iter().find(|run| has_answer(stack, *run)).ok_or_else(|| {
+    let open: Vec<Handle> =
+        stack.read(|tree| tree.runs().filter(|run| tree.node(*run).status().is_open()).collect())?;
+    open.into_iter().rev().find(|run| has_answer(stack, *run)).ok_or_else(|| {
         let folder = arguments.stack_folder();
         refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display())).next(listed)
     })

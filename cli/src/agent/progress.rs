@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use callstack_core::frame::{Change, Event, Message, ModelUsage, ToolCall};
 use callstack_core::memory::Prompt;
+use callstack_core::tree::outline;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
 use crate::output::{Line, Medium, Page, count, harmless, number, say};
@@ -139,8 +140,8 @@ impl Progress {
 
     fn tree(&self, stack: &Stack, run: Handle) {
         let options = OutlineOptions::default().style(OutlineStyle::Indented).root(Some(run.into()));
-        if let Ok(outline) = stack.outline(&options) {
-            for row in outline.trim_end().lines() {
+        if let Ok(text) = stack.read(|tree| outline(tree, &options)).flatten() {
+            for row in text.trim_end().lines() {
                 let (indentation, text) = row.split_at(row.len() - row.trim_start().len());
                 let text_and_mark = text.strip_suffix(CURRENT).map(|text| (text, CURRENT));
                 let (text, mark) = text_and_mark.unwrap_or((text, ""));

@@ -86,10 +86,10 @@ impl Report for Compacted {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Compacted, Failure> {
     let stack = folder.open_to_write()?;
-    let compaction = stack.compact_history(days_ago(arguments.days))?;
+    let compaction = stack.history().compact(days_ago(arguments.days))?;
     let mut limits = LogLimits::default();
     (limits.before, limits.bytes) = (arguments.log_days.map(days_ago), arguments.log_megabytes.map(bytes));
-    let pruned = stack.prune_logs(limits)?;
+    let pruned = stack.files().prune_logs(limits)?;
     Ok(Compacted {
         trees: compaction.trees,
         events: compaction.events,

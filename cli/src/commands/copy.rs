@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     let copy = to.rebuild(&mut history).map_err(|failure| history.failure().unwrap_or(failure))?;
     let log_lines = copy_logs(&stack, &copy)?;
     compare(&stack, &copy)?;
-    copy.flush()?;
+    copy.files().flush()?;
     Ok(Copied { to: to.shown()?, events: history.events, frames: copy.read(|tree| tree.len())?, log_lines })
 }
 
@@ -131,7 +131,7 @@ fn differs(message: &str) -> Failure {
 
 /// Replays the history of the copy, and compares its frames with those of the stack.
 fn compare(stack: &Stack, copy: &Stack) -> Result<(), Failure> {
-    if let Some(problem) = copy.check_history()?.first() {
+    if let Some(problem) = copy.history().check()?.first() {
         return Err(differs(&format!("the copy is wrong: {problem}")));
     }
     stack.refresh()?;
@@ -146,7 +146,7 @@ fn compare(stack: &Stack, copy: &Stack) -> Result<(), Failure> {
 
 fn digest(stack: &Stack) -> Result<Vec<u8>, Failure> {
     let mut hasher = Sha256::new();
-    stack.export_state(Hashing(&mut hasher))?;
+    stack.files().export_state(Hashing(&mut hasher))?;
     Ok(hasher.finalize().to_vec())
 }
 
@@ -177,7 +177,7 @@ impl HistoryOf {
     fn new(stack: &Stack) -> Result<Self, Failure> {
         let (reader, writer) = io::pipe().map_err(|error| Failure::of_file("make", "a pipe", &error))?;
         let stack = stack.clone();
-        let writer = thread::spawn(move || stack.export_history(writer));
+        let writer = thread::spawn(move || stack.history().export(writer));
         Ok(Self { lines: BufReader::new(reader), writer: Some(writer), events: 0 })
     }
 

@@ -93,7 +93,7 @@ struct Sizes {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let repaired = match arguments.repair {
-        true => Some(folder.open_to_write()?.repair()?),
+        true => Some(folder.open_to_write()?.upkeep().repair()?),
         false => None,
     };
     let examined = match folder.is_on_server() {
@@ -113,7 +113,7 @@ impl Diagnosis {
     fn of(folder: &Path) -> Self {
         // As in all commands that only look, nothing may be written when the stack is closed.
         let opened = Stack::open(folder, StackOptions::default().mirror(false)).map(ManuallyDrop::new);
-        let examined = opened.and_then(|stack| stack.health());
+        let examined = opened.and_then(|stack| stack.upkeep().health());
         let problems = match &examined {
             Ok(health) => problems_of(health),
             Err(error) => vec![Problem { message: error.to_string(), next_step: advice(error) }],
@@ -136,7 +136,7 @@ impl Diagnosis {
     /// administrators.
     fn of_server(folder: &StackFolder) -> Result<Self, Failure> {
         let stack = folder.open_to_read()?;
-        let problems = stack.check_history()?.into_iter().map(|problem| Problem {
+        let problems = stack.history().check()?.into_iter().map(|problem| Problem {
             message: format!("the history: {problem}"),
             next_step: "`callstack doctor --repair` makes the snapshot again from the events; if it fails, restore the rows of the \
                         stack from a backup of the server"

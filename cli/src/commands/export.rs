@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
 use callstack_core::import::{self, Becomes, ExportedPlan, PlanChange, PlanConflict};
-use callstack_core::{Error, Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
+use callstack_core::{Error, Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState, Tree};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -160,10 +160,10 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             })?)
         }
         (None, Content::State) => {
-            export.state = Some(stack.state()?);
+            export.state = Some(stack.read(Tree::state)?);
         }
         (None, Content::Events) => {
-            let events = stack.history(&EventQuery::default())?;
+            let events = stack.history().events(&EventQuery::default())?;
             warn_of_compaction(events.len() as u64, &stack)?;
             export.events = Some(events);
         }
@@ -279,7 +279,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool
 /// Makes the document of a format, of all frames or of a frame and those below it.
 fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -> T) -> Result<T, Failure> {
     let mut timeline = Timeline::default();
-    stack.update_timeline(&mut timeline)?;
+    stack.history().update_timeline(&mut timeline)?;
     Ok(stack.read(|tree| {
         let chart = match frame {
             Some(frame) => Chart::of_frame(tree, &timeline, frame),
@@ -310,8 +310,8 @@ impl Content {
         }
         let mut json = BufWriter::with_capacity(1 << 16, EscapedJson::new(writer));
         match self {
-            Self::State => stack.export_state(&mut json).map_err(not_written),
-            Self::Events => stack.export_history(&mut json).map(drop).map_err(not_written),
+            Self::State => stack.files().export_state(&mut json).map_err(not_written),
+            Self::Events => stack.history().export(&mut json).map(drop).map_err(not_written),
             Self::Document(document) => {
                 serde_json::to_writer(&mut json, document).map_err(|error| failed(error.into()))
             }

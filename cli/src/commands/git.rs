@@ -73,12 +73,12 @@ impl Report for PlanInGit {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<PlanInGit, Failure> {
     let state = match arguments.wanted {
-        None => folder.open_to_read()?.plan_file_state()?,
-        Some(Wanted::On) => folder.open_to_write()?.begin_plan_file()?,
+        None => folder.open_to_read()?.files().plan_state()?,
+        Some(Wanted::On) => folder.open_to_write()?.files().begin_plan()?,
         Some(Wanted::Off) => {
             let stack = folder.open_to_write()?;
-            stack.end_plan_file()?;
-            stack.plan_file_state()?
+            stack.files().end_plan()?;
+            stack.files().plan_state()?
         }
     };
     let whole = folder.existing()?.join(PLAN_FILE);

@@ -76,7 +76,7 @@ fn matching(
     let mut query = query.clone().limit(PART);
     let is_meant = |event: &Event| kind.map_or(!is_mark(event), |kind| kind.is_of(event));
     loop {
-        let part = stack.history(&query)?;
+        let part = stack.history().events(&query)?;
         let Some(last) = part.last() else { return Ok(events) };
         query.since = last.revision;
         events.extend(part.into_iter().filter(is_meant));

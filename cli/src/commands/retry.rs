@@ -69,7 +69,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
 /// Plans the next attempt of a frame.
 pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: SameStack) -> Result<Retried, Failure> {
     if stack.read(|tree| tree.node(retry_of).record().held_by().is_some())? {
-        stack.note_interruptions();
+        stack.work().note_interruptions();
     }
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
         Error::Held { .. } => {

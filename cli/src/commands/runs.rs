@@ -147,7 +147,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 }
 
 fn list(stack: &Stack, folder: Option<&Path>, arguments: &Arguments) -> Result<Runs, Failure> {
-    let mut runs = stack.runs().into_iter().map(|run| Run::of(stack, folder, run)).collect::<Result<Vec<_>, _>>()?;
+    let mut runs = stack
+        .read(|tree| tree.runs().collect::<Vec<_>>())?
+        .into_iter()
+        .map(|run| Run::of(stack, folder, run))
+        .collect::<Result<Vec<_>, _>>()?;
     runs.retain(|run| !arguments.unfinished || run.root.status.is_open());
     let all = runs.len();
     runs.retain(|run| arguments.all || run.steps > 0 || run.process.is_some());
@@ -243,9 +247,8 @@ pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Res
 
 /// Removes the lock files of the runs that are over, no matter how they have ended.
 pub fn forget_ended(stack: &Stack, folder: Option<&Path>) {
-    let runs = stack.runs().into_iter();
     let over: Result<Vec<Handle>, _> =
-        stack.read(|tree| runs.filter(|run| !tree.node(*run).status().is_open()).collect());
+        stack.read(|tree| tree.runs().filter(|run| !tree.node(*run).status().is_open()).collect());
     over.into_iter().flatten().for_each(|run| forget(folder, run));
 }
 

@@ -63,7 +63,7 @@ pub struct FrameDetails {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameDetails, Failure> {
     let stack = folder.open_to_read()?;
     let handle = named_or_active(&stack, arguments.frame.clone())?;
-    let spans = stack.spans(handle)?;
+    let spans = stack.history().spans(handle)?;
     FrameDetails::of(&stack, handle, spans)
 }
 

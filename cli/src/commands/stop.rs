@@ -101,7 +101,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failur
 
 /// Stops what hosts run, and workers have, from a frame downwards, or everything.
 pub fn stop(stack: &Stack, top: Option<Handle>, reason: String, same_stack: SameStack) -> Result<Stopped, Failure> {
-    stack.note_interruptions();
+    stack.work().note_interruptions();
     let stopped = match top {
         Some(top) => stack.stop(top, reason)?,
         None => stack.stop_all(reason)?,

@@ -151,7 +151,7 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
     let prices = arguments.prices.read()?;
     let stack = folder.open_to_read()?;
     let mut timeline = Timeline::default();
-    stack.update_timeline(&mut timeline)?;
+    stack.history().update_timeline(&mut timeline)?;
     let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref())?)?;
     output.stream(&ServedView { url: address.url() })?;
     if arguments.open {
@@ -181,7 +181,7 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
 /// Looks for changes of other processes. Returns true if there are any.
 fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> {
     stack.refresh()?;
-    stack.update_timeline(timeline)
+    stack.history().update_timeline(timeline)
 }
 
 impl Arguments {

@@ -109,7 +109,7 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
     if stack.read(|tree| tree.revision())? <= *seen {
         return Ok(0);
     }
-    let events = match stack.history(&EventQuery::default().since(*seen).limit(most)) {
+    let events = match stack.history().events(&EventQuery::default().since(*seen).limit(most)) {
         // The next look may succeed.
         Err(Error::Busy { .. } | Error::Disconnected { .. }) => return Ok(0),
         events => events?,

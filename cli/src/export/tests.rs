@@ -91,7 +91,7 @@ struct Documents {
 
 fn documents(stack: &Stack, frame: Option<Handle>) -> Documents {
     let mut timeline = Timeline::default();
-    stack.update_timeline(&mut timeline).unwrap();
+    stack.history().update_timeline(&mut timeline).unwrap();
     stack
         .read(|tree| {
             let chart = match frame {

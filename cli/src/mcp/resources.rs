@@ -3,6 +3,7 @@
 
 use callstack_core::context::Guidance;
 use callstack_core::tools::conversation::{Conversation, newest_open};
+use callstack_core::tree::outline;
 use callstack_core::{Error, Handle, LogQuery, OutlineOptions, Stack};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
@@ -46,7 +47,8 @@ pub fn templates() -> Vec<ResourceTemplate> {
 pub fn read(stack: &Stack, caller: &Conversation<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = |why: String| ErrorData::resource_not_found(why, None);
     if uri == TREE {
-        let text = stack.outline(&OutlineOptions::default()).map_err(|error| missing(error.to_string()))?;
+        let text = stack.read(|tree| outline(tree, &OutlineOptions::default())).flatten();
+        let text = text.map_err(|error| missing(error.to_string()))?;
         return Ok(contents(text, uri, TEXT));
     }
     let Some(name) = uri.strip_prefix(FRAME) else {

@@ -166,7 +166,7 @@ impl Shared {
     /// Does what is due between calls.
     pub fn poll(&self) {
         if let Some(stack) = self.used() {
-            stack.poll();
+            stack.upkeep().poll();
         }
     }
 

@@ -113,7 +113,7 @@ mod tests {
         let mut timeline = Timeline::default();
         let mut snapshot = || {
             stack.push(NewFrame::new("Frame").root()).unwrap();
-            stack.update_timeline(&mut timeline).unwrap();
+            stack.history().update_timeline(&mut timeline).unwrap();
             Snapshot::of(&stack, &timeline, None).unwrap()
         };
         let first = snapshot();

@@ -25,7 +25,7 @@ pub use snapshot::Snapshot;
 /// The errors of reading the history.
 pub fn page(stack: &Stack, prices: Option<&Prices>, with_logs: bool) -> Result<(String, Snapshot), Failure> {
     let mut timeline = Timeline::default();
-    stack.update_timeline(&mut timeline)?;
+    stack.history().update_timeline(&mut timeline)?;
     let said = if with_logs { Conversations::of(stack)? } else { Conversations::default() };
     let snapshot = Snapshot::with(stack, &timeline, prices, &said)?;
     Ok((page::file(&snapshot), snapshot))

@@ -124,7 +124,7 @@ mod tests {
         let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
         stack.push(NewFrame::new("<!-- </script><script>alert(1)</script>").root()).unwrap();
         let mut timeline = Timeline::default();
-        stack.update_timeline(&mut timeline).unwrap();
+        stack.history().update_timeline(&mut timeline).unwrap();
         Snapshot::of(&stack, &timeline, None).unwrap()
     }
 

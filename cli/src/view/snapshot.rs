@@ -352,7 +352,7 @@ mod tests {
 
     fn snapshot(stack: &Stack) -> Snapshot {
         let mut timeline = Timeline::default();
-        stack.update_timeline(&mut timeline).unwrap();
+        stack.history().update_timeline(&mut timeline).unwrap();
         Snapshot::of(stack, &timeline, None).unwrap()
     }
 

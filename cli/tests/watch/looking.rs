@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callstack_core::frame::ModelRequest;
-use callstack_core::{FrameStatus, NewFrame, NewHold, PopStatus, Stack, StackOptions};
+use callstack_core::{NewFrame, NewHold, PopStatus, Stack, StackOptions};
 use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
 
 use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP, press};
@@ -474,7 +474,7 @@ fn a_sheet_tells_who_is_at_work_and_what_the_last_hour_has_cost() {
     let mut terminal = scene.watch(USUAL);
     shows(&mut terminal, "c", "At work on 1 frame");
     terminal.wait_for_text("no request to a model");
-    let hold = stack.hold(NewHold::new("build-1", 60_000).frame(cart)).unwrap().unwrap();
+    let hold = stack.work().hold(NewHold::new("build-1", 60_000).frame(cart)).unwrap().unwrap();
     // Usage from a longer time ago does not count.
     let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let earlier = StackOptions::default().clock(Arc::new(move || now - 2 * 3_600_000));

@@ -38,18 +38,19 @@ impl Host<'_> {
         self.turn(self.stack, |turn| turn.report(event))
     }
 
-    /// Handles everything that is due: the work of [`Stack::refresh`] and [`Stack::poll`], idle subagents,
-    /// calls that have reached their time limit, expired suggestions, and answers to blocked frames, also
-    /// answers from other processes. While the frame of a known session is blocked, a poll is due each
-    /// second. Returns the effects, including the collected log lines. Call it at the time that
-    /// [`Host::deadline`] returns. After the first call, commands leave the writing of `state.json` to it.
+    /// Handles everything that is due: the work of [`Stack::refresh`] and
+    /// [`Upkeep::poll`](crate::stack::Upkeep::poll), idle subagents, calls that have reached their time
+    /// limit, expired suggestions, and answers to blocked frames, also answers from other processes. While
+    /// the frame of a known session is blocked, a poll is due each second. Returns the effects, including the
+    /// collected log lines. Call it at the time that [`Host::deadline`] returns. After the first call,
+    /// commands leave the writing of `state.json` to it.
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;
         let call = self.stack.as_one_call();
         // The next command reports an error of the store.
         let _ = call.refresh();
-        call.poll();
+        call.upkeep().poll();
         self.turn(&call, |turn| turn.poll())
     }
 
@@ -65,7 +66,7 @@ impl Host<'_> {
     /// This is the end of the span in the present time of day, so subtract the present time from it at once, and wait
     /// for the difference. It can be far away: a timer with a limit should fire at its limit and ask again.
     pub fn deadline(&self) -> Option<u64> {
-        let files = self.stack.deadline();
+        let files = self.stack.upkeep().deadline();
         let (has_lines, has_postponed, sessions) = {
             let state = self.stack.inner.host.state.lock();
             (!state.waiting.is_empty(), !state.postponed.is_empty(), state.sessions.deadline())

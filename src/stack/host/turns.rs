@@ -248,7 +248,7 @@ impl Stack {
     fn has_kept(&self, postponed: &Postponed) -> Result<bool> {
         let Some(first) = &postponed.first else { return Ok(false) };
         self.refresh()?;
-        let found = self.history(&EventQuery::default().since(first.revision - 1).limit(1))?;
+        let found = self.history().events(&EventQuery::default().since(first.revision - 1).limit(1))?;
         Ok(found.first() == Some(&**first))
     }
 

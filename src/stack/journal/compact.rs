@@ -30,7 +30,7 @@ impl Journal {
             store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
             let Compared { same, problems } = comparison.into_result();
             if let Some(problem) = problems.first() {
-                let advice = "nothing was compacted; make the snapshot again from the events (Stack::repair, or `callstack doctor \
+                let advice = "nothing was compacted; make the snapshot again from the events (`upkeep().repair`, or `callstack doctor \
                               --repair`), then compact";
                 return Err(Error::damaged("the snapshot of the history", problem, advice));
             }

@@ -48,7 +48,7 @@ impl Journal {
     ///
     /// # Errors
     /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them. Commands
-    /// ignore them; [`Stack::flush`](crate::Stack::flush) returns them.
+    /// ignore them; [`Files::flush`](crate::stack::Files::flush) returns them.
     pub(in crate::stack) fn write_mirror(
         &mut self,
         tree: &SharedTree,

@@ -32,8 +32,8 @@ use crate::store::{Durability, Store};
 
 /// The advice in the error of a stack whose history is damaged.
 const ADVICE: &str = "this stack keeps the events before the damage and refuses commands: write these events out with \
-                      Stack::export_history, close the stack, and make a new one of them in another folder with \
-                      Stack::rebuild";
+                      `history().export`, close the stack, and make a new one of them in another folder with \
+                      `Stack::rebuild`";
 
 /// The store of a stack and the files next to it. Locked for a whole command, and before the tree.
 pub(super) struct Journal {

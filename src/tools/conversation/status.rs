@@ -7,13 +7,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
+use crate::error;
 use crate::frame::{FrameStatus, Handle};
 use crate::search::{SearchField, SearchQuery};
 use crate::session::call_title;
 use crate::session::calls::listed;
+use crate::stack::Stack;
 use crate::text::{floor_char_boundary, one_line};
 use crate::tools::log::LogRange;
-use crate::tree::{OutlineOptions, Tree};
+use crate::tree::{OutlineOptions, Tree, outline};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
 const LONGEST_WAIT: u64 = 25;
@@ -119,7 +121,7 @@ impl ConversationTool for Status {
         }
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
-        let text = call.stack.outline(&options.depth(Some(1)))?;
+        let text = outlined(call.stack, &options.depth(Some(1)))?;
         let called = call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")));
         let wait = Wait { frame, seconds: self.wait.max(0).cast_unsigned().min(LONGEST_WAIT) };
         let (is_over, title) = call.stack.look(|tree| (wait.is_over(tree), call_title::of_frame(tree, frame)));
@@ -131,14 +133,20 @@ impl ConversationTool for Status {
     }
 }
 
+/// The tree of a stack as text.
+fn outlined(stack: &Stack, options: &OutlineOptions) -> error::Result<String> {
+    stack.check_working()?;
+    stack.read(|tree| outline(tree, options))?
+}
+
 /// The frames of the task, or of all tasks with unfinished frames, or of all tasks.
 fn all(call: &Conversation<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
     let root = own.filter(|_| !all).map(|own| call.stack.look(|tree| tree.root(own)));
     // The active frame of a conversation without a frame belongs to another conversation.
     let options = OutlineOptions::default().own(own.map(Into::into)).active(own.is_some());
     let mut text = match (root, all) {
-        (Some(root), _) => call.stack.outline(&options.root(Some(root.into())))?,
-        (None, true) => call.stack.outline(&options)?,
+        (Some(root), _) => outlined(call.stack, &options.root(Some(root.into())))?,
+        (None, true) => outlined(call.stack, &options)?,
         (None, false) => unfinished(call, &options)?,
     };
     text = shortened(text, "of shows one frame");
@@ -164,11 +172,11 @@ fn unfinished(call: &Conversation<'_>, options: &OutlineOptions) -> Result<Strin
         (roots, finished)
     })?;
     if roots.is_empty() && finished == 0 {
-        return Ok(call.stack.outline(options)?);
+        return Ok(outlined(call.stack, options)?);
     }
     let mut text = String::new();
     for root in roots.iter().rev().take(SHOWN_TREES) {
-        text.push_str(&call.stack.outline(&options.clone().root(Some((*root).into())))?);
+        text.push_str(&outlined(call.stack, &options.clone().root(Some((*root).into())))?);
         text.push('\n');
     }
     let more = roots.len().saturating_sub(SHOWN_TREES);

@@ -34,9 +34,9 @@ fn work(folder: &Path) -> (Vec<String>, Vec<(&'static str, Error)>) {
             acknowledged.push(id);
         }
     }
-    note("flush", stack.flush());
-    note("export", stack.export_files(folder.join("export")));
-    errors.extend(stack.mirror_status().and_then(|status| status.error).map(|error| ("mirror", error)));
+    note("flush", stack.files().flush());
+    note("export", stack.files().export(folder.join("export")));
+    errors.extend(stack.files().status().and_then(|status| status.error).map(|error| ("mirror", error)));
     (acknowledged, errors)
 }
 

@@ -132,8 +132,8 @@ fn a_log_outside_of_the_folder_is_not_handed_to_agents() {
         assert_eq!(xml.contains("inside.jsonl"), is_inside, "{path}: {xml}");
         assert!(!xml.contains("secret") && !xml.contains("passwd"), "{path}: {xml}");
         assert_eq!(stack.frame(id.as_str()).unwrap().log_path.is_some(), is_inside, "{path}");
-        let said = stack.repairs().iter().any(|repair| repair.to_string().contains(path));
-        assert_eq!(said, !is_inside, "{path}: {:?}", stack.repairs());
+        let said = stack.upkeep().repairs().iter().any(|repair| repair.to_string().contains(path));
+        assert_eq!(said, !is_inside, "{path}: {:?}", stack.upkeep().repairs());
     }
 }
 
@@ -187,16 +187,16 @@ fn an_export_never_writes_over_the_files_of_another() {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "the original plugin's").unwrap();
-        let error = stack.export_files(folder.path()).unwrap_err();
+        let error = stack.files().export(folder.path()).unwrap_err();
         assert_eq!(error.code(), "not_empty", "{name}: {error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "the original plugin's", "{name}");
     }
     let folder = tempdir().unwrap();
-    stack.export_files(folder.path()).unwrap();
+    stack.files().export(folder.path()).unwrap();
     let first = fs::read(folder.path().join("state.json")).unwrap();
     let other = Stack::in_memory();
     other.push(NewFrame::new("Theirs").id("ses_2")).unwrap();
-    assert_eq!(other.export_files(folder.path()).unwrap_err().code(), "not_empty");
+    assert_eq!(other.files().export(folder.path()).unwrap_err().code(), "not_empty");
     assert_eq!(fs::read(folder.path().join("state.json")).unwrap(), first);
     assert!(!folder.path().join("frames/ses_2.json").exists(), "two exports never mix");
 }

@@ -8,7 +8,7 @@ use std::process::Command as Process;
 use callstack_core::{NewFrame, Settings, Stack, StackOptions};
 use serde_json::json;
 use support::folder::{NAMES, STATE, contents, work};
-use support::in_time;
+use support::{Queries, in_time};
 use tempfile::tempdir;
 
 /// Puts a link, a pipe or a folder at the name in a new folder, with or without files to import.
@@ -74,7 +74,11 @@ fn texts_behind_a_link_are_not_imported() {
     let stack = Stack::open(&folder, StackOptions::default()).unwrap();
     let titles: Vec<String> = stack.state().unwrap().frames.into_iter().map(|frame| frame.title).collect();
     assert_eq!(titles, ["Old"]);
-    assert!(stack.repairs().iter().any(|repair| repair.to_string().contains("symbolic link")), "{:?}", stack.repairs());
+    assert!(
+        stack.upkeep().repairs().iter().any(|repair| repair.to_string().contains("symbolic link")),
+        "{:?}",
+        stack.upkeep().repairs()
+    );
 }
 
 #[test]
@@ -87,7 +91,7 @@ fn a_log_that_is_a_link_is_not_named_to_agents() {
         stack.push(NewFrame::new("Work").id("ses_1")).unwrap();
         stack.log("ses_1").append(&[json!("a line")]).unwrap();
         let xml = |stack: &Stack| {
-            stack.clear_cache(None).unwrap();
+            stack.upkeep().clear_cache(None).unwrap();
             stack.context("ses_1", &Settings::default()).unwrap().xml.to_string()
         };
         assert!(xml(&stack).contains("ses_1.jsonl"));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use callstack_core::{NewFrame, Stack};
 use rusqlite::Connection;
+use support::Queries;
 use support::folder::contents;
 use tempfile::{TempDir, tempdir};
 
@@ -20,7 +21,7 @@ fn with_older_copy() -> (TempDir, Stack) {
     copy(&place.path().join("stack"), &place.path().join("older"));
     let stack = open(&place.path().join("stack"));
     (0..20).for_each(|number| push(&stack, &format!("ses_{number}")));
-    stack.flush().unwrap();
+    stack.files().flush().unwrap();
     (place, stack)
 }
 
@@ -125,7 +126,7 @@ fn a_replaced_folder_is_noticed_by_the_next_command_and_not_written_to() {
                 "{way}: {error}"
             );
             assert_eq!(stack.refresh().unwrap_err().code(), "replaced", "{way}");
-            assert_eq!(stack.flush().unwrap_err().code(), "replaced", "{way}");
+            assert_eq!(stack.files().flush().unwrap_err().code(), "replaced", "{way}");
             assert_eq!(stack.state().unwrap(), before, "{way}: the tree in memory is as before");
         }
         drop(stack);

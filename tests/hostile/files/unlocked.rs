@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use callstack_core::{Change, Event, EventQuery, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, Store};
 use rusqlite::Connection;
-use support::setting;
+use support::{Queries, setting};
 use tempfile::tempdir;
 
 use super::{ids, open, push};
@@ -111,7 +111,7 @@ fn check(folder: &Path, acknowledged: &[String]) {
     assert_eq!(there, expected, "what is there, and what was acknowledged");
     assert_eq!(found.len(), acknowledged.len(), "no frame is there twice");
     let revisions: Vec<u64> =
-        stack.history(&EventQuery::default()).unwrap().into_iter().map(|event| event.revision).collect();
+        stack.history().events(&EventQuery::default()).unwrap().into_iter().map(|event| event.revision).collect();
     assert!(revisions.iter().copied().eq(1..=revisions.len() as u64), "the history has no gap");
     drop(stack);
     let database = Connection::open(folder.join("stack.db")).unwrap();
@@ -193,7 +193,7 @@ fn a_checkpoint_of_another_program_takes_nothing_acknowledged_from_a_transaction
         let folder = tempdir().unwrap();
         let stack = open(folder.path());
         (0..30).for_each(|number| push(&stack, &format!("ses_{number}")));
-        let newest = stack.history(&EventQuery::default()).unwrap().pop().unwrap();
+        let newest = stack.history().events(&EventQuery::default()).unwrap().pop().unwrap();
         drop(stack);
         let mut store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
         let patience = Duration::from_secs(10);
@@ -258,7 +258,7 @@ fn a_slow_export_beside_checkpoints_of_another_program_is_whole() {
             }
         };
         let mut slow = Slow(Vec::new(), &disturb);
-        stack.export_history(&mut slow).unwrap_or_else(|error| panic!("{mode}: {error}"));
+        stack.history().export(&mut slow).unwrap_or_else(|error| panic!("{mode}: {error}"));
         let revisions: Vec<u64> =
             callstack_core::read_history(slow.0.as_slice()).map(|event| event.unwrap().revision).collect();
         assert!(revisions.into_iter().eq(1..=count), "{mode}: the export has each event once, in order");

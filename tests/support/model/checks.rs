@@ -17,6 +17,7 @@ use super::asks::{command, random_ask};
 use super::holders::Who;
 use super::undo::{Commands, ann};
 use super::{Model, Plain};
+use crate::Queries;
 use crate::Random;
 #[cfg(feature = "tools")]
 use crate::options_at;
@@ -97,13 +98,13 @@ pub fn check_in_store(
         if random.once_in(25) {
             drop(stack);
             stack = open();
-            assert_eq!(stack.repairs(), []);
+            assert_eq!(stack.upkeep().repairs(), []);
         }
         match random.below(80) {
             // Makes a snapshot, and removes no event.
-            0..16 => drop(stack.compact_history(0).unwrap()),
-            16 | 17 => drop(stack.compact_history(random.below(length) as u64).unwrap()),
-            18 => drop(stack.repair().unwrap()),
+            0..16 => drop(stack.history().compact(0).unwrap()),
+            16 | 17 => drop(stack.history().compact(random.below(length) as u64).unwrap()),
+            18 => drop(stack.upkeep().repair().unwrap()),
             _ => {}
         }
         if random.once_in(25) {
@@ -138,8 +139,8 @@ pub fn check_in_store(
             .unwrap()
     };
     assert_eq!(places(&open()), places(&stack), "where the conversations are, read from the store");
-    assert_eq!(stack.check_history().unwrap(), [""; 0]);
-    if let Ok(health) = stack.health() {
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
+    if let Ok(health) = stack.upkeep().health() {
         assert!(health.is_sound(), "{health:?}");
     }
     assert_eq!(open().state().unwrap(), stack.state().unwrap());
@@ -151,7 +152,7 @@ pub fn check_in_store(
 fn check_export(stack: &Stack, options: &StackOptions) {
     let exported = |stack: &Stack| {
         let mut text = Vec::new();
-        stack.export_history(&mut text).unwrap();
+        stack.history().export(&mut text).unwrap();
         String::from_utf8(text).unwrap()
     };
     let text = exported(stack);
@@ -159,11 +160,11 @@ fn check_export(stack: &Stack, options: &StackOptions) {
     let copy = Stack::rebuild(folder.path(), text.as_bytes(), options.clone()).unwrap();
     assert_eq!(copy.state().unwrap(), stack.state().unwrap());
     assert_eq!(exported(&copy), text);
-    assert_eq!(copy.check_history().unwrap(), [""; 0]);
+    assert_eq!(copy.history().check().unwrap(), [""; 0]);
     copy.close().unwrap();
     let copy = Stack::open(folder.path(), options.clone()).unwrap();
-    assert_eq!((copy.state().unwrap(), copy.repairs()), (stack.state().unwrap(), &[][..]));
-    let health = copy.health().unwrap();
+    assert_eq!((copy.state().unwrap(), copy.upkeep().repairs()), (stack.state().unwrap(), &[][..]));
+    let health = copy.upkeep().health().unwrap();
     assert!(health.is_sound(), "{health:?}");
 }
 

@@ -95,7 +95,7 @@ impl Worker<'_> {
     pub(super) fn hold(&self) -> Result<Option<Hold>, Failure> {
         let mut hold = NewHold::new(self.name.clone(), milliseconds(self.lease));
         hold.below = self.below.map(FrameRef::from);
-        match self.stack.hold(hold) {
+        match self.stack.work().hold(hold) {
             // The next look may succeed. A hold that no worker knows of ends with its lease.
             Err(error) if error.class() == ErrorClass::Passing => Ok(None),
             held => Ok(held?),
@@ -106,7 +106,7 @@ impl Worker<'_> {
     pub(super) fn give_up(&self, hold: &Hold, what: &str) -> Result<Outcome, Failure> {
         let question = format!("It was {what}. What is to be done?");
         let asks = || Finish::Asks { question: question.clone(), results: None };
-        match self.patiently(|| self.stack.finish(hold, asks())) {
+        match self.patiently(|| self.stack.work().finish(hold, asks())) {
             Ok(_) => Ok(Outcome::Ended(PopStatus::Blocked)),
             Err(error) => lost(error),
         }
@@ -119,7 +119,7 @@ impl Worker<'_> {
             Ok(Err(outcome @ Outcome::NotStarted(_))) => return Ok(outcome),
             other => {
                 // If that fails, the lease ends automatically.
-                let _ = self.stack.release(hold);
+                let _ = self.stack.work().release(hold);
                 return other.map(|started| started.err().unwrap_or(Outcome::Interrupted));
             }
         };
@@ -129,7 +129,7 @@ impl Worker<'_> {
                 process.stop();
                 if let Outcome::Interrupted = outcome {
                     // If that fails, the lease ends automatically.
-                    let _ = self.stack.release(hold);
+                    let _ = self.stack.work().release(hold);
                 }
                 Ok(outcome)
             }
@@ -199,7 +199,7 @@ impl Worker<'_> {
             }
             let now = Instant::now();
             if now >= renew_at && ended_at.is_none() {
-                match self.stack.renew(hold, milliseconds(self.lease)) {
+                match self.stack.work().renew(hold, milliseconds(self.lease)) {
                     Ok(_) => renew_at = now + self.lease / 3,
                     // Tried again at the next look.
                     Err(error) if error.class() == ErrorClass::Passing => {}
@@ -210,7 +210,7 @@ impl Worker<'_> {
             }
             if now >= look_at {
                 look_at = now + NOTICE;
-                match self.stack.standing(hold) {
+                match self.stack.work().standing(hold) {
                     Ok(Standing::Held) => {}
                     Ok(Standing::Ended { .. }) if *ended_at.get_or_insert(now) + TIDYING > now => {}
                     Ok(standing) => return Ok(Err(Outcome::of(standing))),
@@ -233,7 +233,7 @@ impl Worker<'_> {
             let _ = self.patiently(|| self.keep_so_far(hold, &written));
         }
         loop {
-            match self.patiently(|| self.stack.standing(hold)) {
+            match self.patiently(|| self.stack.work().standing(hold)) {
                 Ok(Standing::Held) => {}
                 // The command or another actor has ended the frame.
                 Ok(standing) => {
@@ -245,7 +245,7 @@ impl Worker<'_> {
                 }
                 Err(error) => return lost(error),
             }
-            match self.stack.finish(hold, finish.clone()) {
+            match self.stack.work().finish(hold, finish.clone()) {
                 Ok(finished) => return Ok(Outcome::ended(finished.status)),
                 // The frame was stopped in this moment.
                 Err(Error::NotFree { .. }) => {}
@@ -253,7 +253,7 @@ impl Worker<'_> {
                 Err(error) if error.class() == ErrorClass::Passing && !self.is_interrupted() => thread::sleep(LOOKS.1),
                 // The frame has ended in this moment, or a try that this worker did not know of has ended it.
                 Err(error @ (Error::Transition { .. } | Error::ResultsFixed { .. })) => {
-                    return match self.stack.standing(hold) {
+                    return match self.stack.work().standing(hold) {
                         Ok(Standing::Ended { status }) => Ok(Outcome::ended(status)),
                         _ => lost(error),
                     };
@@ -269,7 +269,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn left(&self) -> Result<WorkLeft, Failure> {
-        Ok(self.patiently(|| self.stack.work_left_for(&self.name, self.below.map(FrameRef::from)))?)
+        Ok(self.patiently(|| self.stack.work().left_for(&self.name, self.below.map(FrameRef::from)))?)
     }
 
     /// Waits, unless a person interrupts the program.

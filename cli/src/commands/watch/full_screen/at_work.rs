@@ -50,7 +50,7 @@ impl AtWork {
         if self.source == source {
             return Ok(());
         }
-        stack.update_timeline(&mut self.timeline)?;
+        stack.history().update_timeline(&mut self.timeline)?;
         let since = now.saturating_sub(HOUR);
         let requests: Vec<&TimedRequest> =
             self.timeline.requests().iter().filter(|timed| timed.ended_at >= since).collect();

@@ -249,7 +249,7 @@ fn newest_events(stack: &Stack, handle: Handle) -> Result<(Vec<Event>, bool), Er
     let mut events = Vec::new();
     while until > 0 && events.len() <= NEWEST {
         let since = until.saturating_sub(searched);
-        let mut found = stack.history(&EventQuery::default().frame(handle).since(since).until(until))?;
+        let mut found = stack.history().events(&EventQuery::default().frame(handle).since(since).until(until))?;
         found.append(&mut events);
         events = found;
         until = since;

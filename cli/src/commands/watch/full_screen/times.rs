@@ -36,11 +36,11 @@ impl Times {
                 Some(known) if known.revision >= changed => {}
                 Some(known) => {
                     let query = EventQuery::default().frame(*handle).since(known.revision);
-                    stack.history(&query)?.iter().for_each(|event| known.spans.follow(event));
+                    stack.history().events(&query)?.iter().for_each(|event| known.spans.follow(event));
                     known.revision = newest;
                 }
                 None => {
-                    let spans = stack.spans(*handle)?;
+                    let spans = stack.history().spans(*handle)?;
                     self.known.insert(*handle, Known { spans, revision: newest });
                 }
             }
