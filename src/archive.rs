@@ -11,8 +11,8 @@ use crate::frame::{FrameStatus, Handle};
 /// A frame as an archive keeps it. A store keeps every field, so a new field is a change that stores must
 /// follow.
 ///
-/// In JSON, as an exported history has it: `{"handle": "f2", "root": "f1", "sessionID": "ses_2", "title": 7, "status": "completed",
-/// "isRun": false, "place": null, "changed": 12, "image": "…"}`.
+/// In JSON, as an exported history has it: `{"handle": "f2", "root": "f1", "sessionID": "ses_2", "title": 7,
+/// "status": "completed", "isRun": false, "place": null, "changed": 12, "image": "…"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArchivedFrame {
@@ -42,7 +42,8 @@ pub struct ArchivedFrame {
 pub enum ArchiveQuery<'a> {
     /// The frame with this ID.
     Id(&'a str),
-    /// The frames whose IDs begin with this text: the first ones in the order of the bytes of their IDs, at most this number.
+    /// The frames whose IDs begin with this text: the first ones in the order of the bytes of their IDs, at
+    /// most this number.
     Beginning(&'a str, usize),
     /// The frames whose titles have this hash.
     Title(u64),
@@ -103,8 +104,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// As [`Archive::frames`].
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>>;
 
-    /// The snapshot that the events of a compacted history follow: its head, and its frames. `None`, which is the default, if
-    /// the events begin with an empty tree.
+    /// The snapshot that the events of a compacted history follow: its head, and its frames. `None`, which is
+    /// the default, if the events begin with an empty tree.
     ///
     /// # Errors
     /// As [`Archive::frames`].

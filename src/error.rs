@@ -39,31 +39,35 @@ impl fmt::Display for BudgetUnit {
 
 /// The error of a failed call: the problem, the thing that it concerns, and what the caller can do.
 ///
-/// The message (`Display`) is for the caller, often an agent; [`Error::code`] is for programs. In JSON an error is an
-/// object of its fields: `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`.
+/// The message (`Display`) is for the caller, often an agent; [`Error::code`] is for programs. In JSON an
+/// error is an object of its fields: `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`.
 ///
 /// # After a failed call
 ///
-/// A failed command changes neither the tree nor the history in the store, and the next call works. The exceptions:
+/// A failed command changes neither the tree nor the history in the store, and the next call works. The
+/// exceptions:
 ///
-/// - **Failure during the commit.** If the store fails while it commits, the call cannot know whether the commit was
-///   kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its events from the store.
-///   A store on a server finds it out itself as soon as it reaches the server again; [`Error::Disconnected`] says whether
-///   it could.
+/// - **Failure during the commit.** If the store fails while it commits, the call cannot know whether the
+///   commit was kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its
+///   events from the store. A store on a server finds it out itself as soon as it reaches the server again;
+///   [`Error::Disconnected`] says whether it could.
 /// - **Logs of runs.** [`Run::next`](crate::stack::Run::next), [`Run::reply`](crate::stack::Run::reply),
 ///   [`Run::operate`](crate::stack::Run::operate) and [`Run::answer`](crate::stack::Run::answer) append the
-///   messages of a run to the full log of their frame before they commit, and take them back if the call fails. If the
-///   commit fails and the store cannot say whether it was kept, or if the process dies in between, the log keeps
-///   messages that were not committed. When the step is repeated, they are in the log twice.
-/// - **Other logs.** [`FrameLog::append`](crate::stack::FrameLog::append) removes its lines from the log if the commit
-///   fails. The lines stay if the removal fails too, or if another process has appended lines after them. An empty log
-///   file can stay.
-/// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit, and stays
-///   renamed if the commit fails. If the new ID of a frame is not committed, its log can keep a second name.
+///   messages of a run to the full log of their frame before they commit, and take them back if the call
+///   fails. If the commit fails and the store cannot say whether it was kept, or if the process dies in
+///   between, the log keeps messages that were not committed. When the step is repeated, they are in the log
+///   twice.
+/// - **Other logs.** [`FrameLog::append`](crate::stack::FrameLog::append) removes its lines from the log if
+///   the commit fails. The lines stay if the removal fails too, or if another process has appended lines
+///   after them. An empty log file can stay.
+/// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit,
+///   and stays renamed if the commit fails. If the new ID of a frame is not committed, its log can keep a
+///   second name.
 /// - **Files next to the store.** [`Files::flush`](crate::stack::Files::flush),
 ///   [`Stack::close`](crate::Stack::close) and [`Files::export`](crate::stack::Files::export) can have
 ///   written some of their files.
-/// - **Several commits.** `tools::advance_run` commits each tool call separately; if one fails, the earlier ones stay.
+/// - **Several commits.** `tools::advance_run` commits each tool call separately; if one fails, the earlier
+///   ones stay.
 ///
 /// A failed command can also apply events to the tree that other processes committed before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -71,13 +75,14 @@ impl fmt::Display for BudgetUnit {
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// No frame has this handle, this ID, an ID with this beginning, this title, or a title with this beginning.
+    /// No frame has this handle, this ID, an ID with this beginning, this title, or a title with this
+    /// beginning.
     #[error("no frame matches `{}`{}", shown(.reference), advice_on_unknown(.reference, .handle, .similar))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
-        /// The frame whose ID is the reference, if the reference has the form of a handle and was therefore not read as
-        /// an ID (see [`FrameRef`](crate::FrameRef)).
+        /// The frame whose ID is the reference, if the reference has the form of a handle and was therefore
+        /// not read as an ID (see [`FrameRef`](crate::FrameRef)).
         #[serde(skip_serializing_if = "Option::is_none")]
         handle: Option<Handle>,
         /// Up to three frames with titles that are much like the reference, each as `handle (title, status)`.
@@ -90,8 +95,8 @@ pub enum Error {
     AmbiguousFrame {
         /// The reference that the caller gave.
         reference: String,
-        /// Up to eight of the matching frames, each as `handle (ID)`, or as `handle (title, status)` if the title matches. An
-        /// ID that has the form of a handle has `id:` before it.
+        /// Up to eight of the matching frames, each as `handle (ID)`, or as `handle (title, status)` if the
+        /// title matches. An ID that has the form of a handle has `id:` before it.
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
@@ -119,8 +124,8 @@ pub enum Error {
         /// The requested status.
         to: FrameStatus,
     },
-    /// The parent is completed, failed or invalidated. A new frame needs a parent that is in_progress or blocked; a
-    /// planned frame can also be below a planned one.
+    /// The parent is completed, failed or invalidated. A new frame needs a parent that is in_progress or
+    /// blocked; a planned frame can also be below a planned one.
     #[error("frame {handle} is {status}, so nothing can begin or resume below it; {}", .status.advice_instead_of_children())]
     ParentClosed {
         /// The requested parent.
@@ -142,10 +147,12 @@ pub enum Error {
         /// The frame.
         handle: Handle,
     },
-    /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
+    /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a
+    /// circle.
     #[error("`{}` cannot depend on `{}`: {reason}", shown(.frame), shown(.dependency))]
     Dependency {
-        /// The frame that has the entry: its ID, or its handle if the ID was generated, or its title if it is new.
+        /// The frame that has the entry: its ID, or its handle if the ID was generated, or its title if it is
+        /// new.
         frame: String,
         /// The frame that the entry names, in the same form.
         dependency: String,
@@ -224,7 +231,8 @@ pub enum Error {
         /// The reason, and what to do.
         reason: &'static str,
     },
-    /// Only a frame that is completed or failed has results that can be delivered to the parent's conversation.
+    /// Only a frame that is completed or failed has results that can be delivered to the parent's
+    /// conversation.
     #[error("frame {handle} is {status} and has no results to deliver; pop it as completed or failed first")]
     NotFinished {
         /// The frame.
@@ -304,7 +312,8 @@ pub enum Error {
         /// The limit in characters.
         limit: usize,
     },
-    /// A text that must be one line has line breaks, other control characters, or characters that cannot be seen.
+    /// A text that must be one line has line breaks, other control characters, or characters that cannot be
+    /// seen.
     #[error("`{field}` has line breaks or other control characters; give it as one line")]
     NotOneLine {
         /// The field's documented name.
@@ -334,8 +343,8 @@ pub enum Error {
         /// The tool that was called.
         name: &'static str,
     },
-    /// The total budget is too small for the required part of a context: the shortest form of the frame, its parent
-    /// and its root.
+    /// The total budget is too small for the required part of a context: the shortest form of the frame, its
+    /// parent and its root.
     #[error(
         "a context of frame {handle} needs at least {needed} {unit}, but the total budget is {total}; raise {}", .unit.setting()
     )]
@@ -436,8 +445,8 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
-    /// waits ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)).
+    /// Commands of other threads, or other processes in the database or at the lock of a file, took longer
+    /// than the call waits ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)).
     #[error("{path} is in use by other threads or processes; the call waited {waited} ms for them; call again")]
     Busy {
         /// The database, the file, or for other threads the stack's folder.
@@ -445,8 +454,8 @@ pub enum Error {
         /// How long the call waited in all, in milliseconds.
         waited: u64,
     },
-    /// A file does not contain what its name says, or a history has an event that does not fit. The library did not
-    /// change it.
+    /// A file does not contain what its name says, or a history has an event that does not fit. The library
+    /// did not change it.
     #[error("{path} is damaged and was not changed: {}; {advice}", shown_message(.message))]
     #[non_exhaustive]
     Damaged {
@@ -460,8 +469,8 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an older copy. Or its
-    /// server has lost commits. Nothing more is written to them.
+    /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an
+    /// older copy. Or its server has lost commits. Nothing more is written to them.
     #[error("{path} was replaced while it was open: {message}; close the stack in all processes, then open it again")]
     Replaced {
         /// The database.
@@ -469,7 +478,8 @@ pub enum Error {
         /// The difference that was found.
         message: String,
     },
-    /// The connection to the server of a store was lost, or none could be made within the time limit of the call.
+    /// The connection to the server of a store was lost, or none could be made within the time limit of the
+    /// call.
     #[error("{path} cannot be reached: {message}; {}", advice_on_lost_connection(*.is_outcome_unknown))]
     #[non_exhaustive]
     Disconnected {
@@ -484,15 +494,15 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// A command, or the report of an event, inside of [`Stack::read`](crate::Stack::read) or in code that the stack calls,
-    /// such as a token counter or a clock.
+    /// A command, or the report of an event, inside of [`Stack::read`](crate::Stack::read) or in code that
+    /// the stack calls, such as a token counter or a clock.
     #[error(
         "a command cannot run inside of Stack::read, or in a token counter, clock or store that the stack calls; call it \
          afterwards"
     )]
     InsideRead {},
-    /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole command or
-    /// nothing of it.
+    /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole
+    /// command or nothing of it.
     #[error(
         "an earlier command panicked in the library or in code of its host, so this stack is unusable; close it and open it again"
     )]
@@ -581,7 +591,8 @@ pub enum Error {
     },
 }
 
-/// Errors for implementations of [`Store`](crate::Store), [`TokenCounter`](crate::context::TokenCounter) and the like.
+/// Errors for implementations of [`Store`](crate::Store), [`TokenCounter`](crate::context::TokenCounter) and
+/// the like.
 impl Error {
     /// An [`Error::Io`]. `action` completes "cannot …", such as `read`.
     pub fn io(action: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
@@ -660,7 +671,8 @@ fn or_empty(value: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// The stack refuses the request, and nothing has changed. Another request can succeed, as the message says.
+    /// The stack refuses the request, and nothing has changed. Another request can succeed, as the message
+    /// says.
     Refused,
     /// A value that no stack takes.
     Usage,
@@ -703,8 +715,8 @@ impl Error {
     }
 }
 
-/// Defines the errors by class: the variant, its code, and its number in the C interface, whose hundreds are the class. Neither
-/// a code nor a number ever changes.
+/// Defines the errors by class: the variant, its code, and its number in the C interface, whose hundreds are
+/// the class. Neither a code nor a number ever changes.
 macro_rules! kinds {
     ($($class:ident { $($variant:ident $code:literal $number:literal,)* })*) => {
         impl Error {

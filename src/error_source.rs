@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// The underlying error of an [`Error`](crate::Error): of the operating system, of SQLite, or of the JSON parser. Read it
-/// with [`std::error::Error::source`], and downcast it to its type.
+/// The underlying error of an [`Error`](crate::Error): of the operating system, of SQLite, or of the JSON
+/// parser. Read it with [`std::error::Error::source`], and downcast it to its type.
 ///
 /// Two sources are always equal: errors are compared by their other fields.
 #[derive(Clone)]

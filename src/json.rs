@@ -1,5 +1,5 @@
-//! A reader of JSON that says where each value is in the text, so that values can be taken out and all other bytes stay as
-//! they are. It accepts what the grammar of JSON (RFC 8259) accepts.
+//! A reader of JSON that says where each value is in the text, so that values can be taken out and all other
+//! bytes stay as they are. It accepts what the grammar of JSON (RFC 8259) accepts.
 
 use std::ops::Range;
 
@@ -90,7 +90,8 @@ pub(crate) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>))
     }
 }
 
-/// A place in a JSON text. Each method returns `None` where the text breaks the grammar, or is not what was asked for.
+/// A place in a JSON text. Each method returns `None` where the text breaks the grammar, or is not what was
+/// asked for.
 pub(crate) struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -178,7 +179,8 @@ impl<'a> Reader<'a> {
         Some(key)
     }
 
-    /// Moves behind a value, without recursion: a bit for each array and object around the place says which of the two it is.
+    /// Moves behind a value, without recursion: a bit for each array and object around the place says which
+    /// of the two it is.
     fn skip(&mut self) -> Option<()> {
         let (mut depth, mut are_objects) = (0, 0u128);
         loop {
@@ -220,7 +222,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Moves behind a value without parts, or behind the bracket that opens an array or object. Returns which of these it opens.
+    /// Moves behind a value without parts, or behind the bracket that opens an array or object. Returns which
+    /// of these it opens.
     fn begin(&mut self) -> Option<Option<bool>> {
         match self.peek()? {
             b'"' => self.quoted()?,

@@ -1,12 +1,13 @@
-//! Extraction of keywords from texts: word splitting, 16 bytes at a time, stop words, a small stemmer, and names of frames.
+//! Extraction of keywords from texts: word splitting, 16 bytes at a time, stop words, a small stemmer, and
+//! names of frames.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// Words that are too common to distinguish tasks: words of English plans, and the function words of other languages,
-/// which do not tell tasks apart in a plan of few tasks. A word counts in none of the languages, so words that mean
-/// something in plans of software are left out: `ai`, `ci`, `dos`, `er`, `es`, `eu`, `go`, `ha`, `jest`, `nas`, `num`,
-/// `os`, `pod`, `sans`, `ses` and others. Words of one ASCII letter never count.
+/// Words that are too common to distinguish tasks: words of English plans, and the function words of other
+/// languages, which do not tell tasks apart in a plan of few tasks. A word counts in none of the languages,
+/// so words that mean something in plans of software are left out: `ai`, `ci`, `dos`, `er`, `es`, `eu`, `go`,
+/// `ha`, `jest`, `nas`, `num`, `os`, `pod`, `sans`, `ses` and others. Words of one ASCII letter never count.
 #[rustfmt::skip]
 const STOP_WORDS: [(&str, &str); 9] = [
     ("English", "a add all also an and any are as at be been but by can do does done each for from had has have here
@@ -87,8 +88,8 @@ const fn next_word(mut words: &[u8]) -> Option<(&[u8], &[u8])> {
     if length == 0 { None } else { Some(words.split_at(length)) }
 }
 
-/// Packs a word of at most 15 bytes into a number: its first byte is the lowest one, and a byte behind them keeps the
-/// length.
+/// Packs a word of at most 15 bytes into a number: its first byte is the lowest one, and a byte behind them
+/// keeps the length.
 const fn number(word: &[u8]) -> u128 {
     assert!(word.len() <= LONGEST_STOP_WORD, "a stop word is too long");
     let mut number = 1;
@@ -170,8 +171,8 @@ pub(crate) fn window(bytes: &[u8], at: usize) -> u128 {
     }))
 }
 
-/// Returns how many bytes at the beginning of a window are in one of the ranges of ASCII, to which 0 does not belong. Most
-/// words have at most seven letters, so the second half is seldom looked at.
+/// Returns how many bytes at the beginning of a window are in one of the ranges of ASCII, to which 0 does not
+/// belong. Most words have at most seven letters, so the second half is seldom looked at.
 #[inline(always)]
 pub(crate) fn beginning_in<const N: usize>(window: u128, ranges: [RangeInclusive<u8>; N]) -> usize {
     let unmarked = |half: u64| !ranges.iter().fold(0, |all, range| all | marks(half, range)) & everywhere(0x80);
@@ -314,7 +315,8 @@ fn short_word(window: u128) -> (usize, u128, u8) {
     }
 }
 
-/// Returns the number of words of a text. In scripts without spaces between words, two characters count as a word.
+/// Returns the number of words of a text. In scripts without spaces between words, two characters count as a
+/// word.
 #[cfg(feature = "session")]
 pub(crate) fn word_count(text: &str) -> usize {
     let words = |part: &str| {

@@ -1,8 +1,8 @@
 //! callstack-core gives LLM agents a call stack instead of a chat log.
 //!
-//! An agent's work is a tree of frames: push a frame for a sub-task, pop it with results. Before each request to a
-//! model the host asks for the context of the current frame: a small XML text with the frame's ancestors, the relevant
-//! siblings and the plan.
+//! An agent's work is a tree of frames: push a frame for a sub-task, pop it with results. Before each request
+//! to a model the host asks for the context of the current frame: a small XML text with the frame's
+//! ancestors, the relevant siblings and the plan.
 //!
 //! ```
 //! use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};

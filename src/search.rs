@@ -1,4 +1,5 @@
-//! Full text search over the frames of a tree: titles, tasks, criteria, results, decisions, artifacts, questions and chunks.
+//! Full text search over the frames of a tree: titles, tasks, criteria, results, decisions, artifacts,
+//! questions and chunks.
 
 use std::collections::BTreeSet;
 
@@ -101,8 +102,8 @@ impl SearchField {
 
 /// A frame that was found.
 ///
-/// In JSON: `{"handle": "f2", "status": "completed", "title": "Cart", "field": "results", "excerpt": "… totals in src/cart.rs …"}`, and `line`
-/// for an entry of a log.
+/// In JSON: `{"handle": "f2", "status": "completed", "title": "Cart", "field": "results", "excerpt": "…
+/// totals in src/cart.rs …"}`, and `line` for an entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -203,8 +204,8 @@ fn indexed(word: &str) -> &str {
     word.char_indices().nth(INDEXED_CHARACTERS).map_or(word, |(end, _)| &word[..end])
 }
 
-/// The words of a text in small letters, each with its place. Where a script has no blanks between words, they are the pairs of
-/// characters that follow each other, and the last character.
+/// The words of a text in small letters, each with its place. Where a script has no blanks between words,
+/// they are the pairs of characters that follow each other, and the last character.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut place = 0;
     let parts = text.split_inclusive(|character: char| !character.is_alphanumeric()).filter_map(move |part| {
@@ -241,7 +242,8 @@ fn pairs(run: &str, mut each: impl FnMut(usize, &str)) {
     });
 }
 
-/// True for the letters of scripts that put no blanks between words: Han, Hiragana, Katakana, Thai, Lao, Burmese and Khmer.
+/// True for the letters of scripts that put no blanks between words: Han, Hiragana, Katakana, Thai, Lao,
+/// Burmese and Khmer.
 fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}'

@@ -1,4 +1,5 @@
-//! The macro that generates the chainable setters of option structs. The structs can get more fields in later versions.
+//! The macro that generates the chainable setters of option structs. The structs can get more fields in later
+//! versions.
 
 /// Generates a setter for each listed field. Must be called inside an `impl` of the struct.
 macro_rules! setters {

@@ -84,35 +84,38 @@ use crate::tree::{Command, Commit, Tree, decide_as};
 
 /// A call stack: a tree of frames, and the contexts of its frames.
 ///
-/// Clones are cheap and share one stack. Any thread may call any method at any time. Commands (methods that change the
-/// stack) run one after the other.
+/// Clones are cheap and share one stack. Any thread may call any method at any time. Commands (methods that
+/// change the stack) run one after the other.
 ///
-/// **Storage.** A stack in a folder (`Stack::open`) is persistent: an acknowledged command survives the end of the
-/// process. Any number of processes may open the same folder. Every command first applies the commits of the other
-/// processes; queries show them after the next command or [`Stack::refresh`].
+/// **Storage.** A stack in a folder (`Stack::open`) is persistent: an acknowledged command survives the end
+/// of the process. Any number of processes may open the same folder. Every command first applies the commits
+/// of the other processes; queries show them after the next command or [`Stack::refresh`].
 ///
-/// **Waiting.** A command waits for commands of other threads and other processes, and for the locks of the files that it
-/// writes, in all up to [`StackOptions::busy_timeout`]; then it fails with [`Error::Busy`]. Queries wait only while a
-/// command changes the tree in memory, not while it uses the disk. (Exceptions: [`History::events`] and
-/// [`History::export`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
-/// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
-/// which it waits up to ten seconds; commands do not wait for it, unless a host asks for the context of a session.)
+/// **Waiting.** A command waits for commands of other threads and other processes, and for the locks of the
+/// files that it writes, in all up to [`StackOptions::busy_timeout`]; then it fails with [`Error::Busy`].
+/// Queries wait only while a command changes the tree in memory, not while it uses the disk. (Exceptions:
+/// [`History::events`] and [`History::export`] wait for commands if the stack has a [`Store`](crate::Store)
+/// of the caller without a [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory
+/// reads its tree from the database, for which it waits up to ten seconds; commands do not wait for it,
+/// unless a host asks for the context of a session.)
 ///
-/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, its title, or the beginning of the title of an unfinished frame. The
-/// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
-/// [`Error::UnknownFrame`]. A text of `f` and digits is always a handle; an ID of this form is written `id:f3`.
+/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, its
+/// title, or the beginning of the title of an unfinished frame. The beginning or title must match exactly one
+/// frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`]. A text of `f` and
+/// digits is always a handle; an ID of this form is written `id:f3`.
 ///
-/// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors, which the
-/// methods do not list:
+/// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors,
+/// which the methods do not list:
 ///
 /// - Storage errors, only of stacks with a store: [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`],
 ///   [`Error::Damaged`] (see [`Stack::is_broken`]), [`Error::Version`].
 /// - [`Error::Busy`], also of stacks in memory, if commands of other threads do not end in time.
-/// - [`Error::InsideRead`] inside of [`Stack::read`], and in code that the stack calls: a token counter, [`Clock`],
-///   [`Random`] or [`Store`](crate::Store).
+/// - [`Error::InsideRead`] inside of [`Stack::read`], and in code that the stack calls: a token counter,
+///   [`Clock`], [`Random`] or [`Store`](crate::Store).
 /// - [`Error::Broken`] after a panic in an earlier command: see [`Stack::is_broken`].
 ///
-/// **Out of memory.** A failed allocation ends the process, as in most Rust programs. Acknowledged commits survive it.
+/// **Out of memory.** A failed allocation ends the process, as in most Rust programs. Acknowledged commits
+/// survive it.
 ///
 /// ```
 /// use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
@@ -177,14 +180,14 @@ impl fmt::Debug for Stack {
 }
 
 impl Stack {
-    /// Creates an empty stack in the process memory. It keeps no history and no logs. [`Stack::with_store`] and a
-    /// [`MemoryStore`](crate::MemoryStore) make a stack in memory with a history.
+    /// Creates an empty stack in the process memory. It keeps no history and no logs. [`Stack::with_store`]
+    /// and a [`MemoryStore`](crate::MemoryStore) make a stack in memory with a history.
     pub fn in_memory() -> Self {
         Self::with_options(StackOptions::default())
     }
 
-    /// Creates an empty stack in memory, as [`Stack::in_memory`] does, with a clock, random numbers or a token counter
-    /// of the caller.
+    /// Creates an empty stack in memory, as [`Stack::in_memory`] does, with a clock, random numbers or a
+    /// token counter of the caller.
     pub fn with_options(options: StackOptions) -> Self {
         Self::of(Tree::new(), Journal::none(), Vec::new(), options)
     }
@@ -205,13 +208,14 @@ impl Stack {
     /// asks. The other methods call this one. They generate missing IDs; this method does not.
     ///
     /// # Errors
-    /// The errors of [`decide_as`], and those of every command (see [`Stack`]). [`Error`] describes the state after a
-    /// failed command.
+    /// The errors of [`decide_as`], and those of every command (see [`Stack`]). [`Error`] describes the state
+    /// after a failed command.
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
         self.execute_made(|| command)
     }
 
-    /// Executes a command. `make` makes it when the journal is locked, so generated IDs have the command's time.
+    /// Executes a command. `make` makes it when the journal is locked, so generated IDs have the command's
+    /// time.
     fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
         self.commit(make, |tree, command, now| decide_as(tree, self.actor.as_deref(), command, now))
     }
@@ -237,8 +241,8 @@ impl Stack {
         committed.map(|_| refused).map_err(|error| (error, first))
     }
 
-    /// Makes a command, decides it on the newest tree, and commits the result. Every change of a stack uses this
-    /// function.
+    /// Makes a command, decides it on the newest tree, and commits the result. Every change of a stack uses
+    /// this function.
     fn commit<C>(
         &self,
         make: impl FnOnce() -> C,
@@ -250,8 +254,8 @@ impl Stack {
                 self.actor.as_ref().map_or(Ok(()), |actor| tree.check_hold(actor))?;
                 decide(tree, command, now)
             })?;
-            // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
-            // error.
+            // The mirror is derived from the store, so its failure does not fail the command. Its status
+            // keeps the error.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             let _ = journal.write_mirror(tree, clock, self.mirror_scope(), &deadline.within(PATIENCE));
             Ok(committed)
@@ -265,8 +269,8 @@ impl Stack {
         Ok(committed.events)
     }
 
-    /// Runs a command with the locked journal. A panic breaks the stack before the lock is released, so no other command
-    /// can use this journal.
+    /// Runs a command with the locked journal. A panic breaks the stack before the lock is released, so no
+    /// other command can use this journal.
     fn command<T>(&self, run: impl FnOnce(&mut Journal, &Deadline) -> Result<T>) -> Result<T> {
         self.with_journal(|journal, deadline| {
             journal.check_sound()?;
@@ -288,7 +292,8 @@ impl Stack {
         Self { deadline: Some(self.begin_call().started()), ..self.clone() }
     }
 
-    /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be partial.
+    /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be
+    /// partial.
     fn broken_by_panic<T>(&self, run: impl FnOnce() -> T) -> T {
         let breaker = Breaker(&self.inner.is_broken);
         let value = run();
@@ -296,10 +301,12 @@ impl Stack {
         value
     }
 
-    /// Waits until no command runs in another thread, locks the journal, and calls `run` with it and the time limit.
+    /// Waits until no command runs in another thread, locks the journal, and calls `run` with it and the time
+    /// limit.
     ///
     /// # Errors
-    /// [`Error::InsideRead`] if this thread already has the tree or the journal. [`Error::Broken`]. [`Error::Busy`].
+    /// [`Error::InsideRead`] if this thread already has the tree or the journal. [`Error::Broken`].
+    /// [`Error::Busy`].
     fn with_journal<T>(&self, run: impl FnOnce(&mut Journal, &Deadline) -> Result<T>) -> Result<T> {
         self.inner.tree.check_not_lent_here()?;
         let deadline = self.begin_call();
@@ -318,12 +325,12 @@ impl Stack {
             .map_or_else(|| "the stack".to_owned(), |folder| folder.path().display().to_string())
     }
 
-    /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the library.
-    /// Methods of `Stack::host` and the agent's tools are commands too.
+    /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the
+    /// library. Methods of `Stack::host` and the agent's tools are commands too.
     ///
-    /// The store has either the whole command or nothing of it, because a transaction that is not committed is rolled
-    /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
-    /// To continue, open the stack again.
+    /// The store has either the whole command or nothing of it, because a transaction that is not committed
+    /// is rolled back. All later commands of this stack fail with [`Error::Broken`], and so do queries that
+    /// return a [`Result`]. To continue, open the stack again.
     ///
     /// **A damaged history** does not break the stack. If a command or [`Stack::refresh`] finds an event in
     /// the store that cannot be read or does not fit the events before it, this and all later commands fail
@@ -374,7 +381,8 @@ impl Stack {
         looked().or_else(|_| self.refresh().and_then(|_| looked()))
     }
 
-    /// Drops finished trees from memory that queries have loaded, unless a command runs or the tree is lent to this thread.
+    /// Drops finished trees from memory that queries have loaded, unless a command runs or the tree is lent
+    /// to this thread.
     fn drop_finished(&self) {
         let is_excess = self.inner.tree.read().has_excess(self.inner.finished_frames);
         if !is_excess || self.inner.tree.check_not_lent_here().is_err() {
@@ -393,8 +401,8 @@ impl Stack {
     }
 }
 
-/// A running command. When it is dropped, it closes the journal of a broken stack, and updates the state of the mirror that
-/// queries return.
+/// A running command. When it is dropped, it closes the journal of a broken stack, and updates the state of
+/// the mirror that queries return.
 struct Attempt<'a> {
     inner: &'a Inner,
     journal: &'a mut Journal,
@@ -421,8 +429,8 @@ impl Drop for Breaker<'_> {
     }
 }
 
-/// Runs code of the host in a destructor. A panic ends here: one that leaves a destructor during another panic would end
-/// the process.
+/// Runs code of the host in a destructor. A panic ends here: one that leaves a destructor during another
+/// panic would end the process.
 fn contained(run: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(run));
 }

@@ -20,7 +20,8 @@ pub(crate) fn steps_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     (value, STEPS.with(std::cell::Cell::get) - before)
 }
 
-/// Checks that the work at twice the size takes at most `most` times the steps, and that steps are counted at all.
+/// Checks that the work at twice the size takes at most `most` times the steps, and that steps are counted at
+/// all.
 #[cfg(test)]
 #[track_caller]
 pub(crate) fn assert_grows(most: f64, size: usize, work: impl Fn(usize) -> u64) {

@@ -1,5 +1,5 @@
-//! Texts within other texts: on one line, indented, cut, and without characters that cannot be seen; and unique names.
-//! Helpers that every other module may use.
+//! Texts within other texts: on one line, indented, cut, and without characters that cannot be seen; and
+//! unique names. Helpers that every other module may use.
 
 mod fnv;
 #[cfg(feature = "session")]
@@ -31,9 +31,10 @@ const MARK: char = '\u{FEFF}';
 /// The indentation of the lines of a text within another text.
 const INDENTATION: &str = "  ";
 
-/// True for characters that are not seen although they change how a text is read: control characters except line feed
-/// and tab, separators of lines and paragraphs, marks of the direction of writing, annotations, tags, and characters
-/// without width (Unicode: `Default_Ignorable_Code_Point`, without [joiners](is_joiner)).
+/// True for characters that are not seen although they change how a text is read: control characters except
+/// line feed and tab, separators of lines and paragraphs, marks of the direction of writing, annotations,
+/// tags, and characters without width (Unicode: `Default_Ignorable_Code_Point`, without
+/// [joiners](is_joiner)).
 fn is_hidden(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -59,8 +60,8 @@ fn is_hidden(character: char) -> bool {
     }
 }
 
-/// True for characters that are not seen themselves, but shape the character before them: in emoji, in Han, and in
-/// scripts whose letters are joined. Behind an ASCII character they shape nothing.
+/// True for characters that are not seen themselves, but shape the character before them: in emoji, in Han,
+/// and in scripts whose letters are joined. Behind an ASCII character they shape nothing.
 fn is_joiner(character: char) -> bool {
     matches!(
         character,
@@ -78,8 +79,9 @@ pub(crate) fn is_unseen(character: char) -> bool {
     is_hidden(character) || is_joiner(character)
 }
 
-/// Returns the hidden characters of a text with their places in bytes. A joiner is hidden if it joins nothing: if it
-/// follows an ASCII character or nothing. The exception are keycaps (a digit, a joiner, and U+20E3).
+/// Returns the hidden characters of a text with their places in bytes. A joiner is hidden if it joins
+/// nothing: if it follows an ASCII character or nothing. The exception are keycaps (a digit, a joiner, and
+/// U+20E3).
 fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut before = '\0';
     text.char_indices().filter(move |(place, character)| {
@@ -113,8 +115,9 @@ pub(crate) fn replace_hidden<'a>(text: &'a str, mut write: impl FnMut(char, &mut
     Cow::Owned(shown)
 }
 
-/// Returns JSON with every hidden character written as an escape sequence, which changes no value: hidden characters can
-/// only be in its strings. An agent sees that they are there, and a terminal does not obey them.
+/// Returns JSON with every hidden character written as an escape sequence, which changes no value: hidden
+/// characters can only be in its strings. An agent sees that they are there, and a terminal does not obey
+/// them.
 pub fn escape_hidden(json: &str) -> Cow<'_, str> {
     replace_hidden(json, |character, shown| {
         for unit in character.encode_utf16(&mut [0; 2]) {
@@ -135,7 +138,8 @@ pub struct NotText {
     pub column: usize,
 }
 
-/// The text of a file of another program, without its byte order mark: in UTF-8, or in UTF-16, as shells of Windows write it.
+/// The text of a file of another program, without its byte order mark: in UTF-8, or in UTF-16, as shells of
+/// Windows write it.
 ///
 /// ```
 /// use callstack_core::text::decoded;
@@ -174,8 +178,9 @@ pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Returns JSON in which U+FFFD stands for each escape of one half of a character. Hosts that cut texts between UTF-16 units write
-/// such escapes. They are JSON by its grammar, but no Rust text can hold them, so parsers refuse the whole text.
+/// Returns JSON in which U+FFFD stands for each escape of one half of a character. Hosts that cut texts
+/// between UTF-16 units write such escapes. They are JSON by its grammar, but no Rust text can hold them, so
+/// parsers refuse the whole text.
 fn whole_characters(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
@@ -207,8 +212,9 @@ pub(crate) fn has_half_characters(json: &str) -> bool {
     matches!(whole_characters(json), Cow::Owned(whole) if whole != json)
 }
 
-/// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with U+FFFD for each escape of one half
-/// of a character. For readers that parse piece by piece; the others call [`from_json`].
+/// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with U+FFFD
+/// for each escape of one half of a character. For readers that parse piece by piece; the others call
+/// [`from_json`].
 ///
 /// ```
 /// use callstack_core::text::readable_json;
@@ -218,8 +224,8 @@ pub fn readable_json(json: &str) -> Cow<'_, str> {
     whole_characters(without_mark(json))
 }
 
-/// Reads JSON that another program may have written, as [`readable_json`] makes it. Each reader of such JSON calls one of the two, so
-/// that none of its callers has to.
+/// Reads JSON that another program may have written, as [`readable_json`] makes it. Each reader of such JSON
+/// calls one of the two, so that none of its callers has to.
 ///
 /// # Errors
 /// The text is not JSON, or JSON of another shape.
@@ -240,8 +246,8 @@ pub(crate) fn newest_lines(entries: &[String], most: usize, separator: &str) -> 
     (lines.join(separator), skipped)
 }
 
-/// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
-/// Other hidden characters become U+FFFD.
+/// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at
+/// the ends. Other hidden characters become U+FFFD.
 pub fn one_line(text: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || character.is_control();
     let mut line = String::with_capacity(text.len());
@@ -293,8 +299,9 @@ pub(crate) fn hanging_indent(text: &str) -> Cow<'_, str> {
     Cow::Owned(indented)
 }
 
-/// Returns the largest index that is at most `index` and lies between two characters of a text; its length, if `index`
-/// is beyond its end. The method of the same name in the standard library needs a newer Rust than this crate.
+/// Returns the largest index that is at most `index` and lies between two characters of a text; its length,
+/// if `index` is beyond its end. The method of the same name in the standard library needs a newer Rust than
+/// this crate.
 pub fn floor_char_boundary(text: &str, index: usize) -> usize {
     if index >= text.len() {
         return text.len();
@@ -316,11 +323,12 @@ pub(crate) fn ending(text: &str, characters: usize) -> &str {
     text.char_indices().nth_back(characters - 1).map_or(text, |(begin, _)| &text[begin..])
 }
 
-/// Returns a free name among the names that `name` makes from the numbers. It is the first free one if the taken names
-/// have consecutive numbers.
+/// Returns a free name among the names that `name` makes from the numbers. It is the first free one if the
+/// taken names have consecutive numbers.
 ///
-/// Doubles the distance until a name is free, then halves the gap to the last taken one, so a thousand taken names cost
-/// twenty tries. At least one number must give a free name. Otherwise this function does not return.
+/// Doubles the distance until a name is free, then halves the gap to the last taken one, so a thousand taken
+/// names cost twenty tries. At least one number must give a free name. Otherwise this function does not
+/// return.
 pub(crate) fn first_free<T>(
     numbers: RangeFrom<u64>,
     mut name: impl FnMut(u64) -> T,
@@ -357,8 +365,8 @@ pub(crate) fn first_free<T>(
     free_name
 }
 
-/// Gives out numbered names, such as `a (2)`, `a (3)` and `b (2)`. It remembers the last number of each base, so a taken
-/// name is met only once, however many names are given out.
+/// Gives out numbered names, such as `a (2)`, `a (3)` and `b (2)`. It remembers the last number of each base,
+/// so a taken name is met only once, however many names are given out.
 #[derive(Debug, Default)]
 pub(crate) struct FreeNames {
     last: HashMap<String, u64>,

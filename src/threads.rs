@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use parking_lot::RawThreadId;
 use parking_lot::lock_api::GetThreadId;
 
-/// A number of this thread, which no other thread has while this one lives. Unlike [`thread::current`], it allocates no
-/// memory in the threads of C programs.
+/// A number of this thread, which no other thread has while this one lives. Unlike [`thread::current`], it
+/// allocates no memory in the threads of C programs.
 pub(crate) fn this_thread() -> NonZeroUsize {
     RawThreadId.nonzero_thread_id()
 }

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 
-/// Returns the value of an environment variable of this process; `None` if it is not set. Bytes that are not valid
-/// UTF-8 become U+FFFD.
+/// Returns the value of an environment variable of this process; `None` if it is not set. Bytes that are not
+/// valid UTF-8 become U+FFFD.
 pub(crate) fn from_environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
@@ -20,9 +20,9 @@ impl<'a> Variables<'a> {
         Self { look_up, problems: Vec::new() }
     }
 
-    /// Replaces a default by the value of a variable. If the variable is not set or `read` rejects the value, the
-    /// default remains; a rejected value is reported. `read` gets the value without surrounding whitespace; if it
-    /// rejects the value, it returns a description of valid values.
+    /// Replaces a default by the value of a variable. If the variable is not set or `read` rejects the value,
+    /// the default remains; a rejected value is reported. `read` gets the value without surrounding
+    /// whitespace; if it rejects the value, it returns a description of valid values.
     pub(crate) fn take<T>(&mut self, name: &str, place: &mut T, read: impl Fn(&str) -> Result<T, &'static str>) {
         let Some(value) = (self.look_up)(name) else { return };
         match read(value.trim()) {
@@ -31,8 +31,8 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Returns the parts of a variable that is a list separated by commas, without empty parts; `None` if it is not
-    /// set.
+    /// Returns the parts of a variable that is a list separated by commas, without empty parts; `None` if it
+    /// is not set.
     #[cfg(feature = "session")]
     pub(crate) fn list(&self, name: &str) -> Option<Vec<String>> {
         let value = (self.look_up)(name)?;

@@ -1,9 +1,10 @@
 //! The names of the agent's tools, as the host has registered them, and which tools it registers.
 //!
-//! Contexts, answers and prompts tell an agent which tool to call next. The library does not know the names under which
-//! a host registers the tools: some hosts add a prefix (MCP), rename tools, or register only a few. [`ToolNames`]
-//! contains the host's names, and all texts for agents use them. If the host does not have a tool, the texts do not
-//! mention it. [`ToolSet`] is the setting of a host with sessions that says which tools it offers.
+//! Contexts, answers and prompts tell an agent which tool to call next. The library does not know the names
+//! under which a host registers the tools: some hosts add a prefix (MCP), rename tools, or register only a
+//! few. [`ToolNames`] contains the host's names, and all texts for agents use them. If the host does not have
+//! a tool, the texts do not mention it. [`ToolSet`] is the setting of a host with sessions that says which
+//! tools it offers.
 
 pub(crate) mod calls;
 mod place;
@@ -34,8 +35,8 @@ const PREFIX: &str = "prefix";
 /// The JSON text that stands for [`ToolNames::none`].
 const NONE: &str = "none";
 
-/// An operation that texts for agents mention by the name of its tool. Each variant lists the default name and the key
-/// in the JSON of [`ToolNames`].
+/// An operation that texts for agents mention by the name of its tool. Each variant lists the default name
+/// and the key in the JSON of [`ToolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolRole {
@@ -142,9 +143,9 @@ impl ToolRole {
 
 /// The host's names of the tools that texts for agents mention. Default: the names of [`ToolRole::tool`].
 ///
-/// In JSON: `{"prefix": "mcp__callstack__", "push": "begin_task", "heapRead": null}`, or the string `"none"` for
-/// [`ToolNames::none`]. Every key is optional; unknown keys are rejected. The prefix is added to the default names. A
-/// string replaces a whole name. `null` means that the host does not have the tool.
+/// In JSON: `{"prefix": "mcp__callstack__", "push": "begin_task", "heapRead": null}`, or the string `"none"`
+/// for [`ToolNames::none`]. Every key is optional; unknown keys are rejected. The prefix is added to the
+/// default names. A string replaces a whole name. `null` means that the host does not have the tool.
 ///
 /// ```
 /// use callstack_core::{ToolNames, ToolRole};
@@ -240,8 +241,8 @@ impl ToolNames {
         self.table.is_none()
     }
 
-    /// Returns the host's name of a tool, given its name in this library. For a tool without a role, this is the prefix
-    /// followed by the name; `None` if the host has no tool with a default name.
+    /// Returns the host's name of a tool, given its name in this library. For a tool without a role, this is
+    /// the prefix followed by the name; `None` if the host has no tool with a default name.
     #[cfg(feature = "tools")]
     pub(crate) fn of_tool(&self, tool: &str) -> Option<String> {
         if let Some(role) = ROLES.into_iter().find(|role| role.tool() == tool) {
@@ -256,8 +257,8 @@ impl ToolNames {
         }
     }
 
-    /// Replaces the library's tool names in a text by the host's names. `instead` returns the replacement for tools
-    /// that the host does not have.
+    /// Replaces the library's tool names in a text by the host's names. `instead` returns the replacement for
+    /// tools that the host does not have.
     #[cfg(feature = "tools")]
     pub(crate) fn translate(&self, text: &str, instead: impl Fn(ToolRole) -> &'static str) -> String {
         let mut translated = String::with_capacity(text.len());
@@ -277,8 +278,8 @@ impl ToolNames {
         translated
     }
 
-    /// Returns the common beginning of all names, such as `stack_`. `None` if there are no names or the host has
-    /// renamed some.
+    /// Returns the common beginning of all names, such as `stack_`. `None` if there are no names or the host
+    /// has renamed some.
     pub(crate) fn beginning(&self) -> Option<String> {
         let Some(table) = &self.table else { return Some(DEFAULT_BEGINNING.to_owned()) };
         let mut named = ROLES.into_iter().filter(|role| table.names[*role as usize].is_some()).peekable();
@@ -293,7 +294,8 @@ impl ToolNames {
         Self::of(Table { prefix: change(&table.prefix), names })
     }
 
-    /// Checks that every name has 1 to 64 characters, including the prefix, and that there are no control characters.
+    /// Checks that every name has 1 to 64 characters, including the prefix, and that there are no control
+    /// characters.
     ///
     /// # Errors
     /// [`Error::Setting`] with the name of the key, such as `tools.push`.
@@ -328,7 +330,8 @@ impl ToolNames {
         Self::of(table)
     }
 
-    /// Creates the names from a table. The default names are always represented by `None`, so comparisons are correct.
+    /// Creates the names from a table. The default names are always represented by `None`, so comparisons are
+    /// correct.
     fn of(table: Table) -> Self {
         let is_default = table.prefix.is_empty() && ROLES.into_iter().all(|role| table.is_default(role));
         Self { table: (!is_default).then(|| Arc::new(table)) }

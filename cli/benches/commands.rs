@@ -1,6 +1,7 @@
-//! Times of whole processes on stacks of 10,000 frames, from the start of the program to its end: the minimum of several
-//! runs, because everything else that the machine does only adds to them. Hooks of Claude Code and servers of MCP are measured on
-//! such a stack whose frames are all in one unfinished tree, and on one of finished trees.
+//! Times of whole processes on stacks of 10,000 frames, from the start of the program to its end: the minimum
+//! of several runs, because everything else that the machine does only adds to them. Hooks of Claude Code and
+//! servers of MCP are measured on such a stack whose frames are all in one unfinished tree, and on one of
+//! finished trees.
 //!
 //! cargo bench -p callstack-cli --no-default-features
 
@@ -87,7 +88,8 @@ fn run_hook(stack: &Path, hook: &str) -> Duration {
     start.elapsed()
 }
 
-/// Starts a server, and calls a tool. Returns the time from the start to the answer, and the memory of the server then, in MB.
+/// Starts a server, and calls a tool. Returns the time from the start to the answer, and the memory of the
+/// server then, in MB.
 fn converse(stack: &Path, tool: &str, arguments: Value) -> (Duration, String) {
     let start = Instant::now();
     let mut child = program(stack).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,6 +1,6 @@
-//! What `callstack proxy` adds to a request of a megabyte (about 200,000 tokens) and to each event of an answer, and its memory. The
-//! same requests go to a server on the loopback directly and through the proxy, in turn; their bodies hold the conversation of an agent
-//! with thirty finished frames, or with none.
+//! What `callstack proxy` adds to a request of a megabyte (about 200,000 tokens) and to each event of an
+//! answer, and its memory. The same requests go to a server on the loopback directly and through the proxy,
+//! in turn; their bodies hold the conversation of an agent with thirty finished frames, or with none.
 //!
 //! cargo bench -p callstack-cli --no-default-features --features proxy --bench proxy
 //!

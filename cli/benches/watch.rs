@@ -1,5 +1,5 @@
-//! Times of the full screen of `callstack watch` on 10,000 frames, in a pseudo-terminal: from a key to the end of the picture
-//! that it leads to; and the memory of the program while the stack changes.
+//! Times of the full screen of `callstack watch` on 10,000 frames, in a pseudo-terminal: from a key to the
+//! end of the picture that it leads to; and the memory of the program while the stack changes.
 //!
 //! cargo bench -p callstack-cli --no-default-features --bench watch
 

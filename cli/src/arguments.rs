@@ -28,9 +28,9 @@ pub struct Arguments {
 pub enum Subcommand {
     /// Runs an agent that manages its own memory in a workspace, until its task is done.
     ///
-    /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
-    /// folder of --stack, which is .callstack in the workspace if it is not given. The agent runs shell commands with your
-    /// rights: use a workspace that it may change, or a container.
+    /// The result is written to the standard output, and the progress to the standard error. Each step is
+    /// saved in the folder of --stack, which is .callstack in the workspace if it is not given. The agent
+    /// runs shell commands with your rights: use a workspace that it may change, or a container.
     #[cfg(all(unix, feature = "agent"))]
     #[command(args_override_self = true)]
     Agent(AgentArguments),
@@ -55,7 +55,8 @@ pub enum Subcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen, copilot, opencode or pi.
+    /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen, copilot, opencode or
+    /// pi.
     ///
     /// The agent gets the tools of the stack, and each of its requests is folded, for this run only: none of
     /// your files change. The agent has your terminal, and this command ends with the exit code of the agent.
@@ -72,8 +73,9 @@ pub enum Subcommand {
     },
     /// Serves the stack to agents of other programs, by the Model Context Protocol.
     ///
-    /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command `callstack mcp`. It uses the
-    /// stack of the folder in which it is started, and creates one with the first frame.
+    /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command
+    /// `callstack mcp`. It uses the stack of the folder in which it is started, and creates one with the
+    /// first frame.
     Mcp(McpArguments),
     /// Handles an event of Claude Code: its plugin runs this.
     #[command(hide = true)]

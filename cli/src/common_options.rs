@@ -14,8 +14,8 @@ pub const HEADING: &str = "Options of all commands";
 #[derive(Args)]
 #[command(next_help_heading = HEADING)]
 pub struct CommonOptions {
-    /// The folder of the stack, or its URL: postgres://HOST/DATABASE/STACK. Default: the nearest .callstack, .opencode/stack or
-    /// .pi/stack, in the working folder or above it.
+    /// The folder of the stack, or its URL: postgres://HOST/DATABASE/STACK. Default: the nearest .callstack,
+    /// .opencode/stack or .pi/stack, in the working folder or above it.
     #[arg(long, global = true, value_name = "FOLDER", env = VARIABLE, hide_env_values = true)]
     pub stack: Option<OsString>,
     /// Write JSON for scripts: {"schemaVersion": 1, "kind": …, "data": …}. `callstack schema` describes it.

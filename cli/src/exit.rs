@@ -13,7 +13,8 @@ pub enum Exit {
     Usage = 2,
     /// A limit was reached, such as the number of steps of an agent.
     Limit = 3,
-    /// The request was refused, by the stack or because of what a given file contains, and nothing was changed.
+    /// The request was refused, by the stack or because of what a given file contains, and nothing was
+    /// changed.
     Refused = 4,
     /// Other processes used the stack for too long. It is not known whether the request was carried out.
     Unknown = 5,

@@ -24,7 +24,8 @@ use crate::sessions::{self, SessionFiles};
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
 const USUAL: [&str; 3] = [".callstack", ".opencode/stack", ".pi/stack"];
-/// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
+/// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has
+/// left.
 const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
 /// The variable of the environment that names the stack.
@@ -177,8 +178,9 @@ impl StackFolder {
         self.same_stack.clone()
     }
 
-    /// Opens the stack to read it. No file of the stack is written: neither next to the database, nor at the end, when the
-    /// write-ahead log would be moved into the database. The program ends after the command, which frees the memory faster.
+    /// Opens the stack to read it. No file of the stack is written: neither next to the database, nor at the
+    /// end, when the write-ahead log would be moved into the database. The program ends after the command,
+    /// which frees the memory faster.
     ///
     /// # Errors
     /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
@@ -205,8 +207,9 @@ impl StackFolder {
         Ok(ManuallyDrop::new(opened))
     }
 
-    /// Opens the stack to change it. In a command that `callstack work` has started, the changes are refused when the frame of
-    /// the command was given to another worker; unless the command line names another stack.
+    /// Opens the stack to change it. In a command that `callstack work` has started, the changes are refused
+    /// when the frame of the command was given to another worker; unless the command line names another
+    /// stack.
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
@@ -301,8 +304,8 @@ impl StackFolder {
             .next("quit, and look at the stack again: `callstack watch`"))
     }
 
-    /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates
-    /// nothing.
+    /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses
+    /// creates nothing.
     ///
     /// # Errors
     /// The errors of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
@@ -413,7 +416,8 @@ impl StackFolder {
     /// else `.callstack` in the working folder; in a worktree of a git repository, in the main checkout.
     ///
     /// # Errors
-    /// If no folder is given, and commands in the working folder use another stack, which the new one would hide.
+    /// If no folder is given, and commands in the working folder use another stack, which the new one would
+    /// hide.
     fn of_new(&self) -> Result<PathBuf, Failure> {
         if let Some(given) = &self.given {
             return Ok(given.clone());
@@ -556,7 +560,8 @@ fn of_opening(error: Error) -> Failure {
     Failure::from(error).before_change()
 }
 
-/// The beginning of the name of the folder in which a stack is made. It is left only if the program is killed.
+/// The beginning of the name of the folder in which a stack is made. It is left only if the program is
+/// killed.
 const UNFINISHED: &str = ".callstack-unfinished-";
 
 /// A stack that a command changes. At the end of the command the stack is left to the end of the program.

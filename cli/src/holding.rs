@@ -8,8 +8,8 @@ use callstack_core::{Actor, Error, Handle, Hold, HolderKind, Stack, Tree};
 use crate::clock::now;
 use crate::output::moment;
 
-/// The variables in which a command that works on a frame finds its hold: the handle of the frame, the name of the worker, and
-/// the generation.
+/// The variables in which a command that works on a frame finds its hold: the handle of the frame, the name
+/// of the worker, and the generation.
 pub const HOLD_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
 
 /// True if a worker has started this program for a frame of this stack, and still has the frame.

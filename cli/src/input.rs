@@ -105,8 +105,8 @@ pub fn frame_and_text(
     Ok((frame, text))
 }
 
-/// Checks the last argument of a command whose first one, the frame, can be left out: if it is alone and has the form of a
-/// handle, the text was forgotten.
+/// Checks the last argument of a command whose first one, the frame, can be left out: if it is alone and has
+/// the form of a handle, the text was forgotten.
 ///
 /// # Errors
 /// If the text was forgotten. `what`: what is missing, such as `the answer`.

@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::token::Token;
 
-/// The variable that marks all processes of a group, also those that have made groups or sessions of their own, as `timeout` and `setsid` do.
+/// The variable that marks all processes of a group, also those that have made groups or sessions of their
+/// own, as `timeout` and `setsid` do.
 const MARK: &str = "CALLSTACK_PROCESS_GROUP";
 
 /// What the watcher of a group does: it waits for the end of its input, kills what is marked, and then kills

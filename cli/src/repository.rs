@@ -1,4 +1,5 @@
-//! Which checkout of a git repository a folder belongs to. The files of git are read as gitrepository-layout(5) describes them.
+//! Which checkout of a git repository a folder belongs to. The files of git are read as
+//! gitrepository-layout(5) describes them.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,8 +25,8 @@ pub struct Twin {
     pub folder: PathBuf,
 }
 
-/// The main checkout of the repository of a worktree, whose `.git` is a file that names its part of the repository. A submodule has such a
-/// file too, but no `commondir`.
+/// The main checkout of the repository of a worktree, whose `.git` is a file that names its part of the
+/// repository. A submodule has such a file too, but no `commondir`.
 fn main_checkout(worktree: &Path) -> Option<PathBuf> {
     let link = worktree.join(".git");
     let named = fs::read_to_string(&link).ok()?;

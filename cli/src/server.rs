@@ -1,4 +1,5 @@
-//! Stacks on a server, which `--stack postgres://…` names. A build without the feature `postgres` refuses them.
+//! Stacks on a server, which `--stack postgres://…` names. A build without the feature `postgres` refuses
+//! them.
 
 use std::io::BufRead;
 

@@ -33,7 +33,8 @@ fn write(folder: &TempDir, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A text with characters that terminals obey: they clear the screen, move the cursor, and turn the direction of writing around.
+/// A text with characters that terminals obey: they clear the screen, move the cursor, and turn the direction
+/// of writing around.
 const OBEYED: &str = "clear\u{9b}2J \u{90}q\u{9c} \u{7f} \u{202e}back";
 
 #[test]

@@ -1855,7 +1855,8 @@ fn the_document_says_what_the_definitions_cost() {
     }
 }
 
-/// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say that they are always needed.
+/// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say
+/// that they are always needed.
 #[test]
 fn a_server_costs_no_more_than_its_tools() {
     for (arguments, has_resources) in [(&[][..], false), (&["--resources"], true)] {

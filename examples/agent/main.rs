@@ -1,5 +1,5 @@
-//! An agent that manages its own memory: frames with conversations of their own, and a heap. Its model is a script; put yours into
-//! [`ask`], and its tools into [`execute`].
+//! An agent that manages its own memory: frames with conversations of their own, and a heap. Its model is a
+//! script; put yours into [`ask`], and its tools into [`execute`].
 //!
 //! ```sh
 //! cargo run --example agent
@@ -16,7 +16,8 @@ fn main() -> Result<()> {
         .start_run(NewRun::new("Add the numbers of the orders").tools("- count(): returns the number of orders"))?;
     loop {
         match tools::advance_run(&stack, run)? {
-            // The model is asked: the system prompt is the same in each step, the messages are those of the current frame.
+            // The model is asked: the system prompt is the same in each step, the messages are those of the
+            // current frame.
             Next::Ask(prompt) => {
                 let length: usize = prompt.messages.iter().map(|message| json!(message).to_string().len()).sum();
                 println!(

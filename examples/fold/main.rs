@@ -1,5 +1,5 @@
-//! Reads a request to a model from the standard input, and writes it without what its finished frames have said; what was
-//! folded goes to the standard error:
+//! Reads a request to a model from the standard input, and writes it without what its finished frames have
+//! said; what was folded goes to the standard error:
 //!
 //! ```sh
 //! cargo run --example fold -- anthropic < request.json > folded.json

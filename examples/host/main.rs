@@ -1,4 +1,5 @@
-//! A host: one agent, whose conversation goes through the frames of a stack. Its model is a script; put yours into [`ask`].
+//! A host: one agent, whose conversation goes through the frames of a stack. Its model is a script; put yours
+//! into [`ask`].
 //!
 //! ```sh
 //! cargo run --example host
@@ -33,7 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut messages = vec![json!({ "role": "user", "content": wish })];
 
     for request in 1.. {
-        // Before each request: the context of the frame in which the conversation is, and the folded conversation.
+        // Before each request: the context of the frame in which the conversation is, and the folded
+        // conversation.
         let found = stack.host().context(SESSION)?.ok_or("the session has no frame")?;
         let conversation = json!({ "messages": messages }).to_string();
         let folded = fold(Wire::Chat, &conversation, &FoldSettings::default());
@@ -58,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the library asks the host to do. A host with several sessions also creates, prompts and aborts them here.
+/// What the library asks the host to do. A host with several sessions also creates, prompts and aborts them
+/// here.
 fn perform(effects: &Value) {
     for effect in effects.as_array().into_iter().flatten().filter(|effect| effect["kind"] == "log") {
         eprintln!("{}: {} {}", text(&effect["level"]), text(&effect["message"]), effect["data"]["handle"]);

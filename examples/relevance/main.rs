@@ -1,17 +1,18 @@
 //! Measures how well contexts find the frames on which a task really depended.
 //!
-//! `cargo run --release --example relevance -- FILE…` reads Task Master and Beads files. Each plan is played as it
-//! happened up to a case. Then the engine's ranking is compared with the declared dependencies of the case, which are
-//! hidden. There are three kinds of cases:
+//! `cargo run --release --example relevance -- FILE…` reads Task Master and Beads files. Each plan is played
+//! as it happened up to a case. Then the engine's ranking is compared with the declared dependencies of the
+//! case, which are hidden. There are three kinds of cases:
 //!
 //! - *siblings*: a task with at least four earlier siblings, of which it depends on at least one;
-//! - *ancestors' siblings*: a task that depends, or an ancestor of which depends, on an earlier sibling of one of its
-//!   ancestors, if these have at least four;
-//! - *inherited*: the same tasks, but the dependencies of the ancestors are declared, and it is measured whether the
-//!   contexts with the default budget show the frames on which the ancestors depend.
+//! - *ancestors' siblings*: a task that depends, or an ancestor of which depends, on an earlier sibling of
+//!   one of its ancestors, if these have at least four;
+//! - *inherited*: the same tasks, but the dependencies of the ancestors are declared, and it is measured
+//!   whether the contexts with the default budget show the frames on which the ancestors depend.
 //!
-//! The first two are measured twice: `hidden` without any declared dependencies, and `known` with those of the
-//! frames that had finished before. The figures of all plans are means over the plans, so each plan weighs alike.
+//! The first two are measured twice: `hidden` without any declared dependencies, and `known` with those of
+//! the frames that had finished before. The figures of all plans are means over the plans, so each plan
+//! weighs alike.
 
 mod figures;
 mod plan;
@@ -189,8 +190,8 @@ fn dependencies<'a>(tasks: &'a [Task]) -> HashSet<&'a str> {
 mod tests {
     use super::*;
 
-    /// The floors are a little below the figures on plans to which the constants of the formula were not fitted; see
-    /// docs/figures.md.
+    /// The floors are a little below the figures on plans to which the constants of the formula were not
+    /// fitted; see docs/figures.md.
     #[test]
     fn what_tasks_depended_on_is_ranked_high_and_what_they_inherit_is_shown() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plans");

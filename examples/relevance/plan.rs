@@ -7,7 +7,8 @@ use callstack_core::import::{self, Format};
 
 pub struct Plan {
     frames: Vec<Frame>,
-    /// For each parent (empty for the roots), the places of its children in `frames`, in the order of their finish.
+    /// For each parent (empty for the roots), the places of its children in `frames`, in the order of their
+    /// finish.
     groups: Vec<Vec<usize>>,
     /// For each frame, its group and its place there.
     places: HashMap<String, (usize, usize)>,

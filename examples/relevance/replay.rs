@@ -1,6 +1,6 @@
-//! Plays a part of a plan with the engine, as it happened: a case and its earlier siblings are planned in the order in
-//! which they were created, then the siblings are finished in their order, and the case is started. The report of its
-//! context says what the engine considers relevant.
+//! Plays a part of a plan with the engine, as it happened: a case and its earlier siblings are planned in the
+//! order in which they were created, then the siblings are finished in their order, and the case is started.
+//! The report of its context says what the engine considers relevant.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// `ancestors` are the frames above the case, the furthest first. Without them, the case stands below the root.
+    /// `ancestors` are the frames above the case, the furthest first. Without them, the case stands below the
+    /// root.
     pub fn new(labels: Labels, ancestors: &[Task]) -> Result<Self> {
         let stack = Stack::with_options(StackOptions::default().clock(Arc::new(|| 1)));
         let root = Frame { title: "The plan".into(), session_id: ROOT.into(), ..Frame::default() };
@@ -89,7 +90,8 @@ impl Replay {
         self.stack.resolve(id(frame))
     }
 
-    /// The frame as it is planned: without results, and, if it `declares` them, with its dependencies among `finished`.
+    /// The frame as it is planned: without results, and, if it `declares` them, with its dependencies among
+    /// `finished`.
     fn planned(&self, frame: &Frame, finished: &HashSet<&str>, declares: bool) -> Frame {
         let depends_on = frame.depends_on.iter().filter(|id| declares && finished.contains(id.as_str()));
         Frame {

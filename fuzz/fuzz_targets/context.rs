@@ -1,5 +1,5 @@
-//! Fuzzes contexts of frames with arbitrary texts: they must be within the budget and well-formed, and must count the
-//! omitted items.
+//! Fuzzes contexts of frames with arbitrary texts: they must be within the budget and well-formed, and must
+//! count the omitted items.
 
 #![no_main]
 

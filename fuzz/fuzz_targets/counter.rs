@@ -1,5 +1,5 @@
-//! Fuzzes the token estimate: no text, and none that a search from it finds, may have far more tokens in o200k or cl100k
-//! than the estimate says, and a text must cost no more than its two parts.
+//! Fuzzes the token estimate: no text, and none that a search from it finds, may have far more tokens in
+//! o200k or cl100k than the estimate says, and a text must cost no more than its two parts.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Fuzzes the functions of the C ABI that take texts, with arbitrary bytes. Each call must return either an answer
-//! (valid JSON where the header promises it) or a readable error object, and must not panic. A refused command must
-//! not change the tree.
+//! Fuzzes the functions of the C ABI that take texts, with arbitrary bytes. Each call must return either an
+//! answer (valid JSON where the header promises it) or a readable error object, and must not panic. A refused
+//! command must not change the tree.
 
 #![no_main]
 
@@ -40,7 +40,8 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(callstack_in_memory(options, &mut stack, ptr::null_mut()), CALLSTACK_OK);
         let root = CallstackView::of(r#"{"title": "Root", "sessionID": "ses_1"}"#);
         callstack_push(stack, root, ptr::null_mut(), ptr::null_mut());
-        // Bytes that never occur in UTF-8 are the separators: 0xff between calls, 0xfe between the texts of a call.
+        // Bytes that never occur in UTF-8 are the separators: 0xff between calls, 0xfe between the texts of a
+        // call.
         for call in data.split(|byte| *byte == 0xff).take(32) {
             let Some((which, rest)) = call.split_first() else { continue };
             let mut texts = rest.splitn(3, |byte| *byte == 0xfe);
@@ -62,12 +63,13 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Makes one call and checks all of its outputs.
 unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
-    // SAFETY: the stack is open, the lengths of the texts are right, and the outputs are variables of this function.
+    // SAFETY: the stack is open, the lengths of the texts are right, and the outputs are variables of this
+    // function.
     unsafe {
         let before = state(stack);
         let [a, b, c] = texts.map(view);
-        // The second and the third text as the fields of a record. In half of the calls the second text is the
-        // record itself.
+        // The second and the third text as the fields of a record. In half of the calls the second text is
+        // the record itself.
         let record = |first: &str, second: &str| match (which / 36).is_multiple_of(2) {
             true => json!({first: lossy(texts[1]), second: lossy(texts[2])}).to_string().into_bytes(),
             false => texts[1].to_vec(),

@@ -1,5 +1,5 @@
-//! Fuzzes folding, for each wire: any text, and conversations of an agent that the bytes choose, also damaged ones. What is
-//! no JSON comes back, and what is folded is JSON and folds no further.
+//! Fuzzes folding, for each wire: any text, and conversations of an agent that the bytes choose, also damaged
+//! ones. What is no JSON comes back, and what is folded is JSON and folds no further.
 
 #![no_main]
 

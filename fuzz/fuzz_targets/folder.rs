@@ -1,5 +1,5 @@
-//! Fuzzes folders: links, pipes and damaged files in place of a stack's files. Opening, working and closing must change
-//! nothing outside of the folder, must not hang, and must keep what was acknowledged.
+//! Fuzzes folders: links, pipes and damaged files in place of a stack's files. Opening, working and closing
+//! must change nothing outside of the folder, must not hang, and must keep what was acknowledged.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzzes the import of plans of other tools, valid and broken: every frame that is read must fit into a tree.
+//! Fuzzes the import of plans of other tools, valid and broken: every frame that is read must fit into a
+//! tree.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fuzzes the reading of states, valid and broken. A state that was read and written must be readable again without
-//! repairs, and must be equal.
+//! Fuzzes the reading of states, valid and broken. A state that was read and written must be readable again
+//! without repairs, and must be equal.
 
 #![no_main]
 

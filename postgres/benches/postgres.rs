@@ -1,8 +1,9 @@
-//! Measures stacks in PostgreSQL, with a durable server of their own on this machine: a push and a refresh, over a socket and over a
-//! slow network; commits of one stack and of a thousand; how large a stack is, and how long opening it takes.
+//! Measures stacks in PostgreSQL, with a durable server of their own on this machine: a push and a refresh,
+//! over a socket and over a slow network; commits of one stack and of a thousand; how large a stack is, and
+//! how long opening it takes.
 //!
-//! `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack, `POSTGRES_BENCH_SECONDS` the time for each
-//! number of commits.
+//! `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack,
+//! `POSTGRES_BENCH_SECONDS` the time for each number of commits.
 
 use std::env;
 use std::io::{Read, Seek, Write};

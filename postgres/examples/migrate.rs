@@ -1,5 +1,5 @@
-//! Makes the schema in a database, or brings it up to date, as `callstack postgres migrate` does: cargo run -p callstack-postgres
-//! --example migrate -- postgres://HOST/DATABASE
+//! Makes the schema in a database, or brings it up to date, as `callstack postgres migrate` does: cargo run
+//! -p callstack-postgres --example migrate -- postgres://HOST/DATABASE
 
 use std::env;
 use std::process::ExitCode;

@@ -1,9 +1,10 @@
-//! Simulates workers that share one stack, and shows where its lock becomes the limit: how long a command takes, and how many there are
-//! in a second, for networks of different speed and for more and more workers.
+//! Simulates workers that share one stack, and shows where its lock becomes the limit: how long a command
+//! takes, and how many there are in a second, for networks of different speed and for more and more workers.
 //!
-//! A worker does something for a time (a request to a model, a command), then sends a command to the stack. The command waits for the
-//! lock in the order of arrival; it holds it for a round trip, in which the news of others come too, and for what the server does. `cargo run -p callstack-postgres --example
-//! one_lock` prints the table of docs/scale.md.
+//! A worker does something for a time (a request to a model, a command), then sends a command to the stack.
+//! The command waits for the lock in the order of arrival; it holds it for a round trip, in which the news of
+//! others come too, and for what the server does. `cargo run -p callstack-postgres --example one_lock` prints
+//! the table of docs/scale.md.
 
 use std::collections::BinaryHeap;
 
@@ -46,7 +47,8 @@ fn simulate(workers: usize, round_trip: f64) -> Simulated {
         if arrival > END {
             break;
         }
-        // The lock is taken at the server, and given back when the second request of the command was carried out there.
+        // The lock is taken at the server, and given back when the second request of the command was carried
+        // out there.
         let locked = arrival.max(free);
         free = locked + round_trip + SERVICE;
         let answered = free + round_trip / 2.0;

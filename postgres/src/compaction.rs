@@ -13,8 +13,8 @@ use callstack_core::{Error, Handle};
 /// Number of trees whose events are removed by one statement.
 const TREES: usize = 1_000;
 
-/// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the events. The server reuses
-/// the space (autovacuum); it does not give it back.
+/// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the
+/// events. The server reuses the space (autovacuum); it does not give it back.
 pub(crate) fn compact(
     transaction: &mut Transaction,
     stack: i64,
@@ -133,7 +133,8 @@ const REMOVE_SNAPSHOT: &str = "DELETE FROM callstack.frames WHERE stack = {stack
 
 const BASE_HEAD: &str = "SELECT head FROM callstack.heads WHERE stack = $1 AND is_base";
 
-/// A frame of the base that has changed since has a copy. If it has none, the number of its last change is damaged.
+/// A frame of the base that has changed since has a copy. If it has none, the number of its last change is
+/// damaged.
 const RESTORE_BASE: &str = "UPDATE callstack.frames AS kept SET changed = {base} WHERE stack = {stack} AND changed > {base} \
     AND handle <= {frames} AND NOT EXISTS \
     (SELECT FROM callstack.base_frames AS old WHERE old.stack = {stack} AND old.handle = kept.handle); \

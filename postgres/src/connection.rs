@@ -30,8 +30,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest time for which an answer is awaited.
 pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The values of a statement, with their types. With the types, a statement needs neither a round trip to prepare it, nor a
-/// name that a pooler between here and the server would have to know.
+/// The values of a statement, with their types. With the types, a statement needs neither a round trip to
+/// prepare it, nor a name that a pooler between here and the server would have to know.
 pub(crate) type Values = Vec<(Box<dyn ToSql + Sync + Send>, Type)>;
 
 /// A value of a statement, with its type.
@@ -71,7 +71,8 @@ impl Connection {
         Ok(Self { runtime: Some(runtime), client, place: server.shown.clone(), is_usable: true })
     }
 
-    /// Runs statements without values, separated by semicolons, in one round trip. Returns their rows, whose values are texts.
+    /// Runs statements without values, separated by semicolons, in one round trip. Returns their rows, whose
+    /// values are texts.
     pub(crate) fn run(&mut self, sql: &str, deadline: Instant) -> Result<Vec<SimpleQueryRow>, Failure> {
         let messages = self.wait(deadline, |client| client.simple_query(sql).boxed())?;
         let rows = messages.into_iter().filter_map(|message| match message {
@@ -86,7 +87,8 @@ impl Connection {
         self.wait(deadline, |client| client.query_typed(sql, values).boxed())
     }
 
-    /// Runs statements that write, and then `end`, in one round trip. If one fails, the transaction is rolled back at its end.
+    /// Runs statements that write, and then `end`, in one round trip. If one fails, the transaction is rolled
+    /// back at its end.
     pub(crate) fn write(&mut self, writes: &[Write], end: Option<&str>, deadline: Instant) -> Result<(), Failure> {
         let values: Vec<Vec<Value<'_>>> = writes.iter().map(Write::borrowed).collect();
         self.wait(deadline, |client| {
@@ -131,7 +133,8 @@ impl Drop for Connection {
     }
 }
 
-/// Connects in a runtime of its own, in at most this time. Returns the runtime, and what `connecting` has made there.
+/// Connects in a runtime of its own, in at most this time. Returns the runtime, and what `connecting` has
+/// made there.
 pub(crate) fn in_new_runtime<T: Send>(
     server: &ServerUrl,
     limit: Duration,
@@ -166,7 +169,8 @@ pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::O
     tokio::time::timeout(limit, future).await.ok()
 }
 
-/// Waits for all futures. They are polled in their order, so their requests are sent in this order, and together.
+/// Waits for all futures. They are polled in their order, so their requests are sent in this order, and
+/// together.
 async fn in_order<F: Future + Unpin>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<MaybeDone<F>> = futures.into_iter().map(maybe_done).collect();
     poll_fn(|context| {

@@ -94,7 +94,8 @@ pub(crate) const ADVICE: &str = "restore the rows of this stack from a backup of
 
 /// True for errors after which another connection may work.
 fn is_of_connection(code: &SqlState) -> bool {
-    // Class 08: the connection; the others: the server shuts down or starts, has no room, or has ended an idle transaction.
+    // Class 08: the connection; the others: the server shuts down or starts, has no room, or has ended an
+    // idle transaction.
     code.code().starts_with("08")
         || [
             &SqlState::ADMIN_SHUTDOWN,

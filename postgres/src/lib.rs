@@ -1,8 +1,10 @@
-//! Keeps the stacks of [`callstack_core`] in PostgreSQL, version 15 or newer, so that agents on many machines share them.
+//! Keeps the stacks of [`callstack_core`] in PostgreSQL, version 15 or newer, so that agents on many machines
+//! share them.
 //!
-//! The engine is the same as with a folder: this crate is a [`Store`](callstack_core::Store), and decides nothing about frames.
-//! [`OpenUrl::open_url`] opens a stack; [`PostgresServer`] shares connections between many stacks. An owner of the database
-//! makes the schema once, with `callstack postgres migrate URL` or [`migrate`], and lets roles use it with [`grant`].
+//! The engine is the same as with a folder: this crate is a [`Store`](callstack_core::Store), and decides
+//! nothing about frames. [`OpenUrl::open_url`] opens a stack; [`PostgresServer`] shares connections between
+//! many stacks. An owner of the database makes the schema once, with `callstack postgres migrate URL` or
+//! [`migrate`], and lets roles use it with [`grant`].
 //!
 //! ```no_run
 //! use callstack_core::{NewFrame, Stack, StackOptions};
@@ -17,11 +19,13 @@
 //! `callstack.h`: `make native-postgres` builds the library.
 //!
 //! # Guarantees
-//! A command is one transaction. It locks the stack's row, so that it is decided on all earlier commits, and revisions have no gaps.
-//! It takes two round trips. If the connection breaks while it commits, the store connects again, waits until the server has ended
-//! the broken transaction, and looks whether its events are there: a command is never lost and never done twice. If the server
-//! cannot be reached before the time limit of the call, the error says that the outcome is unknown
-//! ([`Error::Disconnected`](callstack_core::Error::Disconnected)). The statements work through PgBouncer in transaction mode.
+//! A command is one transaction. It locks the stack's row, so that it is decided on all earlier commits, and
+//! revisions have no gaps. It takes two round trips. If the connection breaks while it commits, the store
+//! connects again, waits until the server has ended the broken transaction, and looks whether its events are
+//! there: a command is never lost and never done twice. If the server cannot be reached before the time limit
+//! of the call, the error says that the outcome is unknown
+//! ([`Error::Disconnected`](callstack_core::Error::Disconnected)). The statements work through PgBouncer in
+//! transaction mode.
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
 

@@ -17,10 +17,11 @@ use crate::store::{CHANNEL, PostgresStore};
 /// Longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Waits for commits of a stack by writers that notify ([`PostgresOptions::notifies`](crate::PostgresOptions::notifies)).
+/// Waits for commits of a stack by writers that notify
+/// ([`PostgresOptions::notifies`](crate::PostgresOptions::notifies)).
 ///
-/// A notification is a hint: after a wait, call [`Stack::refresh`](callstack_core::Stack::refresh). Notifications do not pass through a
-/// pooler in transaction mode.
+/// A notification is a hint: after a wait, call [`Stack::refresh`](callstack_core::Stack::refresh).
+/// Notifications do not pass through a pooler in transaction mode.
 pub struct Listener {
     /// `None` only while this is dropped.
     runtime: Option<Runtime>,
@@ -35,7 +36,8 @@ impl Listener {
     /// Listens to the commits of a store's stack, on a connection of its own.
     ///
     /// # Errors
-    /// [`Error::Disconnected`](callstack_core::Error::Disconnected); [`Error::Io`](callstack_core::Error::Io) if the server refuses it.
+    /// [`Error::Disconnected`](callstack_core::Error::Disconnected); [`Error::Io`](callstack_core::Error::Io)
+    /// if the server refuses it.
     pub fn of(store: &PostgresStore) -> Result<Self> {
         let (pool, stack) = store.place_in_server();
         Self::connect(pool, stack).map_err(Failure::without_change)
@@ -66,8 +68,8 @@ impl Listener {
     /// Waits until a commit of the stack was notified, for at most this time. Returns false if none was.
     ///
     /// # Errors
-    /// [`Error::Disconnected`](callstack_core::Error::Disconnected) if the connection is lost: then make another listener, and refresh
-    /// the stack.
+    /// [`Error::Disconnected`](callstack_core::Error::Disconnected) if the connection is lost: then make
+    /// another listener, and refresh the stack.
     pub fn wait(&mut self, limit: Duration) -> Result<bool> {
         let deadline = Instant::now() + limit.min(LONGEST_WAIT);
         let Self { runtime: Some(runtime), stacks, stack, place, .. } = self else { return Ok(false) };

@@ -22,8 +22,8 @@ pub struct PostgresOptions {
     pub idle_timeout: u64,
     /// Maximum number of connections for commands at the same time; queries can have as many more. Default 8.
     pub connections: usize,
-    /// True: each commit notifies [listeners](crate::Listener). It makes the commits of all stacks of the server wait for each
-    /// other. Default false.
+    /// True: each commit notifies [listeners](crate::Listener). It makes the commits of all stacks of the
+    /// server wait for each other. Default false.
     pub notifies: bool,
 }
 

@@ -45,8 +45,8 @@ struct State {
     queries: usize,
 }
 
-/// The purpose of a connection. Commands and queries have separate limits, so a query does not wait for the commands that wait for each
-/// other.
+/// The purpose of a connection. Commands and queries have separate limits, so a query does not wait for the
+/// commands that wait for each other.
 #[derive(Clone, Copy)]
 pub(crate) enum Use {
     Command,
@@ -84,7 +84,8 @@ impl Pool {
         Duration::from_millis(self.inner.options.busy_timeout)
     }
 
-    /// Asks the server something that changes nothing, or that can be asked twice. Repeats it while the connection is lost.
+    /// Asks the server something that changes nothing, or that can be asked twice. Repeats it while the
+    /// connection is lost.
     pub(crate) fn ask<T>(
         &self,
         patience: Duration,

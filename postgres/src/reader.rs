@@ -16,7 +16,8 @@ use crate::transaction::{Mark, Open, Part};
 /// Number of events that are read at a time.
 const PAGE: usize = 2_048;
 
-/// Reads the rows of a stack: with the connection of its open transaction if this thread is in one, else with another one.
+/// Reads the rows of a stack: with the connection of its open transaction if this thread is in one, else with
+/// another one.
 #[derive(Clone)]
 pub(crate) struct PostgresReader {
     pool: Pool,
@@ -61,7 +62,8 @@ impl PostgresReader {
         self.pool.ask(patience, run)
     }
 
-    /// Passes the matching events to `each`, a page at a time. Returns the last one. `patience` is for each page.
+    /// Passes the matching events to `each`, a page at a time. Returns the last one. `patience` is for each
+    /// page.
     pub(crate) fn read_events(
         &self,
         query: &EventQuery,

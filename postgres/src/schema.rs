@@ -16,7 +16,8 @@ use crate::url::{ServerUrl, check_tenant};
 /// The version of the schema that this library makes and uses.
 const VERSION: i32 = 1;
 
-/// A step to the next version. `oldest` is the oldest version of the library's schema that can use the result.
+/// A step to the next version. `oldest` is the oldest version of the library's schema that can use the
+/// result.
 struct Migration {
     version: i32,
     oldest: i32,
@@ -56,13 +57,13 @@ impl fmt::Display for Access {
     }
 }
 
-/// Makes the schema `callstack` in the database of a URL, or brings it to the version of this library, in one transaction. The role
-/// must own the database or may create schemas in it; it owns the schema. Nothing else migrates: a library of another version
-/// uses the schema if both sides allow it, and else refuses it.
+/// Makes the schema `callstack` in the database of a URL, or brings it to the version of this library, in one
+/// transaction. The role must own the database or may create schemas in it; it owns the schema. Nothing else
+/// migrates: a library of another version uses the schema if both sides allow it, and else refuses it.
 ///
 /// # Errors
-/// [`Error::Version`] if a newer library has migrated it; [`Error::Io`] if the server refuses it, or its texts are not in UTF-8;
-/// [`Error::Disconnected`].
+/// [`Error::Version`] if a newer library has migrated it; [`Error::Io`] if the server refuses it, or its
+/// texts are not in UTF-8; [`Error::Disconnected`].
 pub fn migrate(url: &str) -> Result<Migrated> {
     let pool = Pool::of(url.parse()?, PostgresOptions::default());
     pool.ask(pool.patience(), |connection, deadline| {
@@ -158,8 +159,8 @@ fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
 /// Row-level security keeps the role from the stacks of other tenants. The owner of the schema runs it.
 ///
 /// # Errors
-/// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the
-/// schema; the errors of [`PostgresServer::connect`](crate::PostgresServer::connect).
+/// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the
+/// URL does not own the schema; the errors of [`PostgresServer::connect`](crate::PostgresServer::connect).
 pub fn grant(url: &str, role: &str, tenant: &str, access: Access) -> Result<()> {
     check_tenant(tenant)?;
     let sql = format!("SELECT callstack.allow($1, $2, {})", access == Access::Write);
@@ -200,7 +201,8 @@ pub struct Grant {
     pub access: Access,
 }
 
-/// All tenants with the roles that may use them, by their names. A role that does not own the schema sees its own grants.
+/// All tenants with the roles that may use them, by their names. A role that does not own the schema sees its
+/// own grants.
 ///
 /// # Errors
 /// The errors of [`PostgresServer::connect`](crate::PostgresServer::connect).

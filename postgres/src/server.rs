@@ -18,8 +18,8 @@ use crate::url::{ServerUrl, StackUrl, check_names, shown_stack};
 
 /// A PostgreSQL database, and the connections to it that the stacks of this process share.
 ///
-/// A command holds a connection from its beginning to its commit, a query while it runs. So a process with many stacks needs few
-/// connections. Clones share them.
+/// A command holds a connection from its beginning to its commit, a query while it runs. So a process with
+/// many stacks needs few connections. Clones share them.
 ///
 /// ```no_run
 /// use callstack_core::{Stack, StackOptions};
@@ -44,13 +44,14 @@ impl fmt::Debug for PostgresServer {
 }
 
 impl PostgresServer {
-    /// Connects to the database of a URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS` (see [`StackUrl`]; a stack behind
-    /// the database is left out), and checks that it has the schema. Tries again while the server cannot be reached, until
-    /// [`PostgresOptions::busy_timeout`].
+    /// Connects to the database of a URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS` (see
+    /// [`StackUrl`]; a stack behind the database is left out), and checks that it has the schema. Tries again
+    /// while the server cannot be reached, until [`PostgresOptions::busy_timeout`].
     ///
     /// # Errors
-    /// [`Error::Setting`] for the URL; [`Error::Disconnected`] if there is no server; [`Error::Version`] if a newer version of the
-    /// library has migrated the schema; [`Error::Io`] if there is no schema, or the server refuses the user.
+    /// [`Error::Setting`] for the URL; [`Error::Disconnected`] if there is no server; [`Error::Version`] if a
+    /// newer version of the library has migrated the schema; [`Error::Io`] if there is no schema, or the
+    /// server refuses the user.
     pub fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         Self::of(url.parse()?, options)
     }
@@ -62,8 +63,8 @@ impl PostgresServer {
     /// The store of a stack, which is made if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a name of more than 200 bytes; [`Error::ReadOnly`] if the stack does not exist and this role may not make it; the errors of
-    /// [`PostgresServer::connect`].
+    /// [`Error::Setting`] for a name of more than 200 bytes; [`Error::ReadOnly`] if the stack does not exist
+    /// and this role may not make it; the errors of [`PostgresServer::connect`].
     pub fn store(&self, tenant: &str, stack: &str) -> Result<PostgresStore> {
         check_names(tenant, stack)?;
         if let Some(store) = self.existing_store(tenant, stack)? {
@@ -105,7 +106,8 @@ impl PostgresServer {
         }
     }
 
-    /// The stacks of a tenant that this role can see, by their names, each with the number of its commits' events.
+    /// The stacks of a tenant that this role can see, by their names, each with the number of its commits'
+    /// events.
     ///
     /// # Errors
     /// The errors of [`PostgresServer::connect`].
@@ -120,7 +122,8 @@ impl PostgresServer {
     /// has it open gets [`Error::Replaced`].
     ///
     /// # Errors
-    /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of [`PostgresServer::connect`].
+    /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of
+    /// [`PostgresServer::connect`].
     pub fn remove(&self, tenant: &str, stack: &str) -> Result<bool> {
         let Some(store) = self.existing_store(tenant, stack)? else { return Ok(false) };
         let place = &shown_stack(self.pool.shown(), tenant, stack);
@@ -186,8 +189,8 @@ pub trait OpenUrl: Sized {
     /// ```
     ///
     /// # Errors
-    /// As [`PostgresServer::connect`] and [`PostgresServer::store`]; [`Error::History`] if the events do not fit together; the
-    /// errors of the folder of the mirror.
+    /// As [`PostgresServer::connect`] and [`PostgresServer::store`]; [`Error::History`] if the events do not
+    /// fit together; the errors of the folder of the mirror.
     fn open_url(url: &str, options: StackOptions) -> Result<Self>;
 
     /// As [`OpenUrl::open_url`], but returns `None` if the stack does not exist.

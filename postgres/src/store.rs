@@ -24,7 +24,8 @@ use crate::words::PostgresWords;
 pub(crate) const CHANNEL: &str = "callstack";
 
 /// The store of a stack in PostgreSQL. [`PostgresServer::store`](crate::PostgresServer::store) makes it;
-/// [`Stack::with_store`](callstack_core::Stack::with_store) opens the stack. The store keeps the logs of frames too.
+/// [`Stack::with_store`](callstack_core::Stack::with_store) opens the stack. The store keeps the logs of
+/// frames too.
 pub struct PostgresStore {
     pool: Pool,
     stack: StackRow,
@@ -158,7 +159,8 @@ impl PostgresStore {
         Error::replaced(&*self.place, message)
     }
 
-    /// The failure of a request for a stack whose row cannot be seen: it was removed, or the role has lost its grant.
+    /// The failure of a request for a stack whose row cannot be seen: it was removed, or the role has lost
+    /// its grant.
     fn gone(&self, connection: &mut Connection, deadline: Instant) -> Failure {
         let tenant = format!("SELECT 1 FROM callstack.tenants WHERE id = {}", self.stack.tenant);
         match connection.run(&tenant, deadline) {
@@ -172,8 +174,8 @@ impl PostgresStore {
         }
     }
 
-    /// Checks that the newest commit which this store knows is still there, though it is not the newest one. `found`: the writer of the
-    /// event with its revision.
+    /// Checks that the newest commit which this store knows is still there, though it is not the newest one.
+    /// `found`: the writer of the event with its revision.
     fn check_known(&self, newest: Newest, known: Mark, found: Option<i64>) -> Result<(), Failure> {
         match found {
             _ if newest.mark.revision <= known.revision => Err(self.lost(known).into()),
@@ -547,14 +549,16 @@ const HISTORY_PATIENCE: Duration = Duration::from_secs(600);
 /// Maximum time for the end of a transaction that is discarded.
 const ROLLBACK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Discards the transaction of a connection. If that fails, the connection is lost, and the server discards it.
+/// Discards the transaction of a connection. If that fails, the connection is lost, and the server discards
+/// it.
 fn end(connection: &mut Connection) {
     if connection.is_usable() {
         let _ = connection.run("ROLLBACK", Instant::now() + ROLLBACK_PATIENCE);
     }
 }
 
-/// A time as a setting of the server: at least one millisecond, because zero means no limit, and at most what the setting can have.
+/// A time as a setting of the server: at least one millisecond, because zero means no limit, and at most what
+/// the setting can have.
 fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX).clamp(1, i32::MAX.into())
 }

@@ -31,7 +31,8 @@ pub(crate) struct StackRow {
 #[derive(Default)]
 pub(crate) struct Open {
     transaction: Mutex<Option<Transaction>>,
-    /// The thread that has begun it. Other threads need not wait for the transaction to know that it is not theirs.
+    /// The thread that has begun it. Other threads need not wait for the transaction to know that it is not
+    /// theirs.
     thread: Mutex<Option<ThreadId>>,
 }
 
@@ -57,7 +58,8 @@ impl Open {
         *self.thread.lock() == Some(thread::current().id())
     }
 
-    /// The newest commit before the transaction, and the events after a revision, if they were read together with the lock.
+    /// The newest commit before the transaction, and the events after a revision, if they were read together
+    /// with the lock.
     pub(crate) fn news(&self, since: u64) -> (Option<Mark>, Option<Vec<(Mark, String)>>) {
         let mut open = self.transaction.lock();
         let Some(transaction) = open.as_mut() else { return (None, None) };
@@ -220,7 +222,8 @@ impl Queue {
         self.last + 1
     }
 
-    /// What shows whether the transaction was kept: its last event, or its first log line. `None` if it has neither.
+    /// What shows whether the transaction was kept: its last event, or its first log line. `None` if it has
+    /// neither.
     pub(crate) fn proof(&self) -> Option<Proof> {
         match self.log_line {
             _ if self.last > self.first => Some(Proof::Event(self.last)),

@@ -78,8 +78,8 @@ impl StackUrl {
         self.server.config.get_password().map(|password| String::from_utf8_lossy(password).into_owned())
     }
 
-    /// Returns the text of a URL without its password, for messages and for files that others read. Unlike the URL that [`Display`]
-    /// writes, it has the user and all other options.
+    /// Returns the text of a URL without its password, for messages and for files that others read. Unlike
+    /// the URL that [`Display`] writes, it has the user and all other options.
     ///
     /// ```
     /// use callstack_postgres::StackUrl;
@@ -143,7 +143,8 @@ impl FromStr for StackUrl {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Setting`] if the text has another form. The error does not contain the text, which can have a password.
+    /// [`Error::Setting`] if the text has another form. The error does not contain the text, which can have a
+    /// password.
     fn from_str(text: &str) -> Result<Self> {
         let Parts { authority, path, options, .. } = Parts::of(text)?;
         let names: Vec<String> = path.split('/').map(decoded).collect::<Result<_>>()?;

@@ -1,4 +1,5 @@
-//! Two hosts and a server in a network that is cut and heals again. The hosts are network namespaces, so this needs Linux and root.
+//! Two hosts and a server in a network that is cut and heals again. The hosts are network namespaces, so this
+//! needs Linux and root.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! The tests that every store has to pass: a model with random commands, many processes on one stack, processes that are killed at
-//! any moment, and failures of each call of the store.
+//! The tests that every store has to pass: a model with random commands, many processes on one stack,
+//! processes that are killed at any moment, and failures of each call of the store.
 
 use std::cell::Cell;
 use std::process::{Command, Stdio};

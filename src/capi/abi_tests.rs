@@ -1,6 +1,6 @@
-//! The recorded C interface: `include/callstack.abi` has a line for each function, type, struct, field and constant of the
-//! header, with the layout of structs on 64-bit systems. Programs that were built with an earlier library of the same
-//! soname rely on every line, so none may be changed or removed.
+//! The recorded C interface: `include/callstack.abi` has a line for each function, type, struct, field and
+//! constant of the header, with the layout of structs on 64-bit systems. Programs that were built with an
+//! earlier library of the same soname rely on every line, so none may be changed or removed.
 //!
 //! `UPDATE_ABI=1 cargo test --features capi --lib abi` records what was added. After a new soname it rewrites
 //! all lines.
@@ -146,7 +146,8 @@ fn read(recorded: &str) -> Interface {
     lines.filter_map(|line| line.split_once(": ")).map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// What programs that were built with the recorded interface would miss: a line for each, empty if they still work.
+/// What programs that were built with the recorded interface would miss: a line for each, empty if they still
+/// work.
 fn broken(recorded: &Interface, current: &Interface) -> String {
     let describe = |(key, before): (&String, &String)| match current.get(key) {
         Some(now) if now == before => None,

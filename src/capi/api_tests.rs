@@ -1,5 +1,6 @@
-//! `api.json`: the C interface as data, from which the clients in other languages and `docs/api.md` are generated. It is made from
-//! the signatures and doc comments of this folder and from the schemas of the records.
+//! `api.json`: the C interface as data, from which the clients in other languages and `docs/api.md` are
+//! generated. It is made from the signatures and doc comments of this folder and from the schemas of the
+//! records.
 //!
 //! `UPDATE_API=1 cargo test --features capi --lib api` writes it.
 

@@ -1,6 +1,7 @@
 //! Return codes. A number never changes its meaning.
 
-/// The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be done about it:
+/// The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be
+/// done about it:
 ///
 /// - 0: the call is wrong, such as a NULL pointer, or the library has panicked;
 /// - 100: refused. Nothing has changed, and another request can succeed, as the message says;
@@ -21,7 +22,8 @@ pub const CALLSTACK_ERROR_NULL: CallstackCode = 1;
 pub const CALLSTACK_ERROR_LENGTH: CallstackCode = 2;
 /// A text is not valid UTF-8.
 pub const CALLSTACK_ERROR_UTF8: CallstackCode = 3;
-/// The library panicked: a defect of the library, or of a callback of the host. If the function was a command, the stack is broken.
+/// The library panicked: a defect of the library, or of a callback of the host. If the function was a
+/// command, the stack is broken.
 pub const CALLSTACK_ERROR_PANIC: CallstackCode = 4;
 /// No frame has this ID or handle, or an ID with this beginning.
 pub const CALLSTACK_ERROR_UNKNOWN_FRAME: CallstackCode = 101;
@@ -43,8 +45,8 @@ pub const CALLSTACK_ERROR_DEPENDENCY: CallstackCode = 108;
 pub const CALLSTACK_ERROR_PARENT_CIRCLE: CallstackCode = 109;
 /// The frame is not in_progress or blocked, so it cannot be the active frame.
 pub const CALLSTACK_ERROR_NOT_OPEN: CallstackCode = 110;
-/// The budget is too small for the required part of the context. The details hold the `needed` one and its `unit`, tokens
-/// or bytes.
+/// The budget is too small for the required part of the context. The details hold the `needed` one and its
+/// `unit`, tokens or bytes.
 pub const CALLSTACK_ERROR_BUDGET_TOO_SMALL: CallstackCode = 111;
 /// The folder for a new stack already contains one.
 pub const CALLSTACK_ERROR_NOT_EMPTY: CallstackCode = 112;
@@ -80,22 +82,26 @@ pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 126;
 pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 127;
 /// The frame waits for the caller, which would wait for it.
 pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 128;
-/// The frame is neither failed nor blocked, or was retried already: then the details hold the `newest` attempt.
+/// The frame is neither failed nor blocked, or was retried already: then the details hold the `newest`
+/// attempt.
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 129;
-/// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
+/// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one
+/// before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 130;
 /// The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`.
 pub const CALLSTACK_ERROR_NOT_FREE: CallstackCode = 131;
-/// Another actor has held the frame since, so what its earlier holder still sends is refused. The details hold
-/// `by`, the newest holder, and its `generation`.
+/// Another actor has held the frame since, so what its earlier holder still sends is refused. The details
+/// hold `by`, the newest holder, and its `generation`.
 pub const CALLSTACK_ERROR_HOLD_LOST: CallstackCode = 132;
 /// There is no command of this person to take back.
 pub const CALLSTACK_ERROR_NOTHING_TO_UNDO: CallstackCode = 133;
 /// The last command of the person cannot be taken back. The details hold the `command` and the `reason`.
 pub const CALLSTACK_ERROR_NOT_UNDONE: CallstackCode = 134;
-/// The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
+/// The frame would have more tools than the frames above it. The details hold `tools`, those that are too
+/// many, and `above`.
 pub const CALLSTACK_ERROR_TOOLS_EXCEED: CallstackCode = 135;
-/// Frames below the frame that is to be completed are open or planned. The details hold `left`, the first dozen of them.
+/// Frames below the frame that is to be completed are open or planned. The details hold `left`, the first
+/// dozen of them.
 pub const CALLSTACK_ERROR_PARTS_LEFT: CallstackCode = 136;
 /// A required text is empty or has only white space.
 pub const CALLSTACK_ERROR_EMPTY: CallstackCode = 201;
@@ -107,10 +113,12 @@ pub const CALLSTACK_ERROR_JSON: CallstackCode = 203;
 pub const CALLSTACK_ERROR_TOO_LONG: CallstackCode = 204;
 /// A text that must be one line has line breaks or other control characters.
 pub const CALLSTACK_ERROR_NOT_ONE_LINE: CallstackCode = 205;
-/// Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
-/// waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
+/// Commands of other threads, or other processes in the database or at the lock of a file, took longer than
+/// the call waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in
+/// all.
 pub const CALLSTACK_ERROR_BUSY: CallstackCode = 301;
-/// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
+/// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may
+/// have been committed.
 pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 302;
 /// The operating system or SQLite refused an operation on a file or folder.
 pub const CALLSTACK_ERROR_IO: CallstackCode = 401;
@@ -122,9 +130,11 @@ pub const CALLSTACK_ERROR_READ_ONLY: CallstackCode = 403;
 pub const CALLSTACK_ERROR_VERSION: CallstackCode = 501;
 /// An event does not fit the events before it in a history.
 pub const CALLSTACK_ERROR_HISTORY: CallstackCode = 502;
-/// A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
+/// A file does not contain what its name says, or a history has an event that does not fit. It was not
+/// changed.
 pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 503;
-/// The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
+/// The files of the stack were replaced while it was open. Nothing more is written to them: open the stack
+/// again.
 pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 504;
 /// An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
 pub const CALLSTACK_ERROR_BROKEN: CallstackCode = 601;

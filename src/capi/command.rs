@@ -325,13 +325,13 @@ pub unsafe extern "C" fn callstack_answer(
     }
 }
 
-/// Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame, and an actor with a
-/// name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
+/// Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame,
+/// and an actor with a name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
 ///
 /// - `frame` (FrameRef): the frame, `blocked` or `in_progress`.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`, _HELD; the
-/// storage errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`,
+/// _HELD; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_resume(
     stack: *mut Callstack,
@@ -342,10 +342,10 @@ pub unsafe extern "C" fn callstack_resume(
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.resume(frame.text("frame")?)?)) }
 }
 
-/// Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes: the frames become
-/// blocked, and the reason is what they wait for. A running host notices that at its next poll: it aborts their sessions, keeps
-/// what the agents have said last as results so far, and answers the callers. The frames can be resumed like any other blocked
-/// frame.
+/// Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes:
+/// the frames become blocked, and the reason is what they wait for. A running host notices that at its next
+/// poll: it aborts their sessions, keeps what the agents have said last as results so far, and answers the
+/// callers. The frames can be resumed like any other blocked frame.
 ///
 /// - `frame` (FrameRef): this frame and the frames below it.
 /// - `reason` (text): for those who resume the frames. Must not be empty.

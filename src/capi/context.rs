@@ -14,17 +14,20 @@ use super::stack::Callstack;
 use super::text::{CallstackText, CallstackView, to_json};
 use crate::context::{Budget, Context, Report, Settings, changes};
 
-/// The context of a frame: the XML text that its agent reads before the next model call. Use either `xml`, or `stable` and
-/// `changing`: both ways have the same information. The texts belong to the context and are not followed by a NUL.
+/// The context of a frame: the XML text that its agent reads before the next model call. Use either `xml`, or
+/// `stable` and `changing`: both ways have the same information. The texts belong to the context and are not
+/// followed by a NUL.
 ///
-/// The caller does not change the fields, and frees the context with `callstack_context_free`. Any thread may read it.
+/// The caller does not change the fields, and frees the context with `callstack_context_free`. Any thread may
+/// read it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CallstackContext {
     /// The whole context as one XML document, the stable part first.
     pub xml: CallstackView,
-    /// The stable part, for the system prompt. Its bytes change only when a frame is added or its status changes, when a chunk
-    /// that it shows changes, or when results are delivered or forgotten. So prompt caches stay valid.
+    /// The stable part, for the system prompt. Its bytes change only when a frame is added or its status
+    /// changes, when a chunk that it shows changes, or when results are delivered or forgotten. So prompt
+    /// caches stay valid.
     pub stable: CallstackView,
     /// The volatile part. It belongs after the newest message.
     pub changing: CallstackView,
@@ -130,7 +133,8 @@ pub unsafe extern "C" fn callstack_context_report(
     out_report: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
-    // SAFETY: the caller keeps the header's contract; an owner that is not null was made by `From<Arc<Context>>`.
+    // SAFETY: the caller keeps the header's contract; an owner that is not null was made by
+    // `From<Arc<Context>>`.
     unsafe {
         guard(out_report, error, || {
             let owner = context.as_ref().and_then(|context| context.owner.cast::<Context>().as_ref());

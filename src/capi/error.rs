@@ -13,8 +13,8 @@ use crate::frame::shown_message;
 
 /// The error of a failed call.
 ///
-/// The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time. The
-/// texts that the functions below return belong to it and are valid until it is freed.
+/// The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time.
+/// The texts that the functions below return belong to it and are valid until it is freed.
 #[derive(Debug)]
 pub struct CallstackError {
     code: CallstackCode,
@@ -30,33 +30,33 @@ pub unsafe extern "C" fn callstack_error_code(error: *const CallstackError) -> C
     unsafe { error.as_ref() }.map_or(CALLSTACK_OK, |error| error.code)
 }
 
-/// Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower case, such
-/// as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
+/// Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower
+/// case, such as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_name(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.name) }
 }
 
-/// Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent. UTF-8,
-/// NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
+/// Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent.
+/// UTF-8, NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_message(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.message) }
 }
 
-/// Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214, "unit":
-/// "tokens"}`
-/// for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
+/// Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100,
+/// "needed": 214, "unit": "tokens"}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if
+/// `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_details(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.details) }
 }
 
-/// Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be NULL, and
-/// may point to NULL.
+/// Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be
+/// NULL, and may point to NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_free(error: *mut *mut CallstackError) {
     // SAFETY: an error that is not null was made by `guard` and has not been freed.

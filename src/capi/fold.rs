@@ -1,4 +1,5 @@
-//! Folding in the C interface: a request to a model without the stretches of its finished frames. No stack is needed.
+//! Folding in the C interface: a request to a model without the stretches of its finished frames. No stack is
+//! needed.
 
 use super::code::CallstackCode;
 use super::error::CallstackError;

@@ -1,5 +1,5 @@
-//! The wrapper around the body of every function of the C interface: it empties the outputs, runs the body, catches
-//! panics, and writes either the outputs or the error object.
+//! The wrapper around the body of every function of the C interface: it empties the outputs, runs the body,
+//! catches panics, and writes either the outputs or the error object.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,8 +115,8 @@ pub(super) unsafe fn put<T>(place: *mut T, value: T) {
     }
 }
 
-/// Runs the body of a function. An error or a panic becomes a code and, if the caller passed a pointer for it, an
-/// error object.
+/// Runs the body of a function. An error or a panic becomes a code and, if the caller passed a pointer for
+/// it, an error object.
 ///
 /// # Safety
 /// `out` and `error` can be written to where they are not null.

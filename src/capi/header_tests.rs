@@ -1,5 +1,5 @@
-//! The committed C header is the one that is generated from the sources, and it declares every function that the
-//! library exports.
+//! The committed C header is the one that is generated from the sources, and it declares every function that
+//! the library exports.
 //!
 //! `UPDATE_HEADER=1 cargo test --features capi --lib header` rewrites it.
 

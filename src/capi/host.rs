@@ -101,13 +101,13 @@ pub unsafe extern "C" fn callstack_deadline(
 
 /// Returns tools for agents. `name` in a tool is always its default name, which `callstack_tool` takes.
 ///
-/// - `stack` (Stack, optional): the tools that this host offers to its agents, after `callstack_configure`. NULL: all tools, also
-///   those that a host does not offer.
+/// - `stack` (Stack, optional): the tools that this host offers to its agents, after `callstack_configure`.
+///   NULL: all tools, also those that a host does not offer.
 /// - `query` (ToolQuery, optional): the host's names of the tools, or the tools of a run.
 /// - `out_tools` (Tool[]): the tools, with descriptions and JSON Schemas of their parameters.
 ///
-/// Errors: _JSON; _SETTING for a name that is empty, longer than 64 characters or has control characters, with the key, such as
-/// `tools.push`, in the details as `name`.
+/// Errors: _JSON; _SETTING for a name that is empty, longer than 64 characters or has control characters,
+/// with the key, such as `tools.push`, in the details as `name`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_tools(
     stack: *const Callstack,

@@ -1,14 +1,16 @@
-//! The C interface: everything that a [`Stack`](crate::Stack) offers, for C and for languages that can call C.
+//! The C interface: everything that a [`Stack`](crate::Stack) offers, for C and for languages that can call
+//! C.
 //!
-//! cbindgen generates `include/callstack.h` from this folder and from `cbindgen.toml`, which holds the contract with
-//! the caller. `build.rs` lists the files in the order of the header. The code keeps the contract in this way:
+//! cbindgen generates `include/callstack.h` from this folder and from `cbindgen.toml`, which holds the
+//! contract with the caller. `build.rs` lists the files in the order of the header. The code keeps the
+//! contract in this way:
 //!
-//! - Every function is a plain `extern "C"` function whose work is in a closure; `guard` converts errors and panics
-//!   to codes. (Functions are not made by macros, because cbindgen does not expand macros.)
-//! - Only [`text`], [`error`] and [`stack`] convert pointers to references. They return an error for a null pointer,
-//!   a length that no object can have, and bytes that are not UTF-8.
-//! - The other duties of the caller (a text is as long as its length says, a stack has not been closed) are the
-//!   safety condition of each function.
+//! - Every function is a plain `extern "C"` function whose work is in a closure; `guard` converts errors and
+//!   panics to codes. (Functions are not made by macros, because cbindgen does not expand macros.)
+//! - Only [`text`], [`error`] and [`stack`] convert pointers to references. They return an error for a null
+//!   pointer, a length that no object can have, and bytes that are not UTF-8.
+//! - The other duties of the caller (a text is as long as its length says, a stack has not been closed) are
+//!   the safety condition of each function.
 
 #![allow(unsafe_code, reason = "pointers come from C; only this folder handles them")]
 #![allow(clippy::missing_safety_doc, reason = "all functions have the same condition, which the header states once")]

@@ -1,4 +1,5 @@
-//! Records that only the C interface and the clients generated from it have. In Rust their fields are arguments.
+//! Records that only the C interface and the clients generated from it have. In Rust their fields are
+//! arguments.
 
 use std::borrow::Cow;
 
@@ -21,22 +22,23 @@ use crate::vocabulary::ToolNames;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(rename = "StackOptions")]
 pub(super) struct FolderOptions {
-    /// The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A power loss can
-    /// remove the last commands. `"full"`: a power loss too.
+    /// The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
+    /// power loss can remove the last commands. `"full"`: a power loss too.
     durability: Durability,
-    /// How long one call waits in total, in milliseconds: for commands of other threads, for other processes, and for the
-    /// locks of files. Then it fails with `busy`. Default 10000.
+    /// How long one call waits in total, in milliseconds: for commands of other threads, for other processes,
+    /// and for the locks of files. Then it fails with `busy`. Default 10000.
     busy_timeout: Option<u64>,
     /// Whether `state.json` and `frames/` beside the database are kept up to date. Default true.
     mirror: Option<bool>,
-    /// In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes do. For programs
-    /// that make one change and end. Default: commands always write it.
+    /// In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes
+    /// do. For programs that make one change and end. Default: commands always write it.
     state_file_frames: Option<usize>,
-    /// How many frames of finished trees stay in memory at most. The others are read from the database when they are needed.
-    /// Default 4096.
+    /// How many frames of finished trees stay in memory at most. The others are read from the database when
+    /// they are needed. Default 4096.
     finished_frames: Option<usize>,
-    /// How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters), or `"o200k"`
-    /// (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
+    /// How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
+    /// or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is
+    /// `setting`).
     counter: Option<String>,
 }
 
@@ -99,7 +101,8 @@ fn options_with(counter: Option<&str>) -> Result<StackOptions, Error> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CompactionLimits {
-    /// Trees in which nothing is unfinished and whose last event is older than this time, in milliseconds since the Unix epoch.
+    /// Trees in which nothing is unfinished and whose last event is older than this time, in milliseconds
+    /// since the Unix epoch.
     pub(super) before: u64,
 }
 
@@ -169,8 +172,8 @@ pub(super) struct Pop {
     /// A short form for the contexts of other frames. Default: the full results are used.
     #[serde(default)]
     results_compacted: String,
-    /// The planned frame that begins in the same command. `true`: the first planned sibling that can begin then, if there is
-    /// one. Default: no frame begins.
+    /// The planned frame that begins in the same command. `true`: the first planned sibling that can begin
+    /// then, if there is one. Default: no frame begins.
     #[serde(default)]
     pub(super) next: Option<NextFrame>,
 }
@@ -181,7 +184,8 @@ impl Pop {
     }
 }
 
-/// The frame that begins when another one is popped: a reference, or `true` for the first planned sibling that can begin.
+/// The frame that begins when another one is popped: a reference, or `true` for the first planned sibling
+/// that can begin.
 pub(super) enum NextFrame {
     /// This frame.
     Frame(FrameRef),
@@ -358,8 +362,8 @@ pub(super) enum Relation {
     All,
     /// The roots.
     Roots,
-    /// The planned frames that can begin, in the order of the plan: they and the planned frames above them have what they need,
-    /// no frame above them has ended, and none of their parts is left.
+    /// The planned frames that can begin, in the order of the plan: they and the planned frames above them
+    /// have what they need, no frame above them has ended, and none of their parts is left.
     Ready,
     /// The frames that are in progress although the host that ran them does not exist any more.
     Interrupted,
@@ -430,7 +434,8 @@ pub(super) struct RunAnswer {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct ToolQuery {
-    /// The host's names of the tools. The descriptions mention other tools by these names. Default: the default names.
+    /// The host's names of the tools. The descriptions mention other tools by these names. Default: the
+    /// default names.
     pub(super) names: Option<ToolNames>,
     /// The tools with which an agent in a run with these settings manages its memory.
     pub(super) memory: Option<RunSettings>,

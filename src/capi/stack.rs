@@ -14,9 +14,9 @@ use crate::store::{LogLimits, MemoryStore};
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
-/// Any thread may call any function with it at any time; commands run one after the other, and queries do not wait
-/// for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and must run
-/// alone. Any number of processes may open the same folder, each any number of times.
+/// Any thread may call any function with it at any time; commands run one after the other, and queries do not
+/// wait for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and
+/// must run alone. Any number of processes may open the same folder, each any number of times.
 pub struct Callstack {
     stack: Stack,
     /// The parts of the initial state that could not be read.
@@ -130,15 +130,16 @@ unsafe fn folder_path<'a>(folder: CallstackView) -> Result<&'a str, Failure> {
     }
 }
 
-/// Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original plugin
-/// (`state.json`, `frames/`) are imported once, if the folder has no database; the originals are kept in `before-import/`.
+/// Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original
+/// plugin (`state.json`, `frames/`) are imported once, if the folder has no database; the originals are kept
+/// in `before-import/`.
 ///
 /// - `folder` (text): a path, absolute or relative to the working directory. Must not be empty.
 /// - `options` (StackOptions, optional): how the stack is stored.
 /// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _EMPTY for the folder, _JSON and _SETTING for the options; _DAMAGED and _VERSION if a file cannot be read or
-/// comes from a newer version (the file is not changed); the storage errors.
+/// Errors: _EMPTY for the folder, _JSON and _SETTING for the options; _DAMAGED and _VERSION if a file cannot
+/// be read or comes from a newer version (the file is not changed); the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open(
     folder: CallstackView,
@@ -150,12 +151,12 @@ pub unsafe extern "C" fn callstack_open(
     unsafe { open_with(folder, options, out_stack, error, |folder, options| Stack::open(folder, options)) }
 }
 
-/// Opens a stack as `callstack_open` does, but by `open`, which gets the place and the options. For C functions of other
-/// crates, whose stacks are in other stores.
+/// Opens a stack as `callstack_open` does, but by `open`, which gets the place and the options. For C
+/// functions of other crates, whose stacks are in other stores.
 ///
 /// # Safety
-/// As the header says of `callstack_open`: each text has the length that it states, `out_stack` and `error` are null or can
-/// be written to.
+/// As the header says of `callstack_open`: each text has the length that it states, `out_stack` and `error`
+/// are null or can be written to.
 pub unsafe fn open_with(
     place: CallstackView,
     options: CallstackView,
@@ -199,15 +200,16 @@ pub unsafe extern "C" fn callstack_in_memory(
     }
 }
 
-/// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
-/// lost: `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts
-/// name a log only after `callstack_set_log_path`.
+/// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no
+/// frame is lost: `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is
+/// removed, and contexts name a log only after `callstack_set_log_path`.
 ///
 /// - `state` (StackState): the JSON of `callstack_state` or of a file `state.json`.
 /// - `options` (StateOptions, optional): how tokens are counted.
 /// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _JSON if `state` is not a state; _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
+/// Errors: _JSON if `state` is not a state; _JSON and _SETTING for the options; _VERSION if a newer version
+/// wrote the state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_from_state(
     state: CallstackView,
@@ -226,16 +228,17 @@ pub unsafe extern "C" fn callstack_from_state(
     }
 }
 
-/// Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same handles,
-/// and the same history.
+/// Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same
+/// handles, and the same history.
 ///
 /// - `folder` (text): a path, as for `callstack_open`.
 /// - `history` (text): the text of `callstack_export_history`.
 /// - `options` (StackOptions, optional): how the stack is stored.
 /// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _NOT_EMPTY if the folder has a `state.json` or a database with events; _JSON (names the line) and _HISTORY
-/// (names the event) for the history; _EMPTY for the folder, _JSON and _SETTING for the options; the storage errors.
+/// Errors: _NOT_EMPTY if the folder has a `state.json` or a database with events; _JSON (names the line) and
+/// _HISTORY (names the event) for the history; _EMPTY for the folder, _JSON and _SETTING for the options; the
+/// storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_rebuild(
     folder: CallstackView,
@@ -255,12 +258,14 @@ pub unsafe extern "C" fn callstack_rebuild(
     }
 }
 
-/// Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does nothing.
+/// Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does
+/// nothing.
 ///
-/// - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack at the
-///   same time or later.
+/// - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack
+///   at the same time or later.
 ///
-/// The stack is freed in any case, also if the function returns an error. A broken stack is freed without a flush.
+/// The stack is freed in any case, also if the function returns an error. A broken stack is freed without a
+/// flush.
 ///
 /// Errors: those of `callstack_flush`.
 #[unsafe(no_mangle)]
@@ -278,8 +283,8 @@ pub unsafe extern "C" fn callstack_close(stack: *mut *mut Callstack, error: *mut
     }
 }
 
-/// Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss, and
-/// brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
+/// Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss,
+/// and brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
 ///
 /// Errors: the storage errors. An error of the files is also in `callstack_info`, as `mirror.error`.
 #[unsafe(no_mangle)]
@@ -288,8 +293,8 @@ pub unsafe extern "C" fn callstack_flush(stack: *mut Callstack, error: *mut *mut
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.files().flush()?)) }
 }
 
-/// Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
-/// same automatically. Takes a few microseconds if there is nothing new.
+/// Makes visible to queries what other processes have committed since the last command or refresh. Commands
+/// do the same automatically. Takes a few microseconds if there is nothing new.
 ///
 /// - `out_is_new` (flag): whether there was something new.
 ///
@@ -304,17 +309,18 @@ pub unsafe extern "C" fn callstack_refresh(
     unsafe { Callstack::write(stack, out_is_new, error, |stack| Ok(stack.refresh()?)) }
 }
 
-/// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles,
-/// contexts and logs stay as they are. `callstack_history` no longer has these events. `callstack_export_history` writes the
-/// frames instead of them, so `callstack_rebuild` still makes the same stack.
+/// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames,
+/// handles, contexts and logs stay as they are. `callstack_history` no longer has these events.
+/// `callstack_export_history` writes the frames instead of them, so `callstack_rebuild` still makes the same
+/// stack.
 ///
 /// Takes some seconds for a million events. Most of that time other commands do not wait.
 ///
 /// - `limits` (CompactionLimits): which trees lose their events.
 /// - `out_compaction` (HistoryCompaction): what was removed.
 ///
-/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that
-/// the database has; the storage errors. After an error the history is as it was.
+/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give
+/// the state that the database has; the storage errors. After an error the history is as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_compact_history(
     stack: *mut Callstack,
@@ -353,7 +359,8 @@ pub unsafe extern "C" fn callstack_prune_logs(
     }
 }
 
-/// Returns figures about the stack, as the last command left them. Does not wait for a command that is running.
+/// Returns figures about the stack, as the last command left them. Does not wait for a command that is
+/// running.
 ///
 /// - `out_info` (StackInfo): the figures.
 #[unsafe(no_mangle)]

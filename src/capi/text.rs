@@ -1,4 +1,5 @@
-//! Texts of the C interface: [`CallstackView`] for texts that the caller keeps, [`CallstackText`] for texts that the library has made.
+//! Texts of the C interface: [`CallstackView`] for texts that the caller keeps, [`CallstackText`] for texts
+//! that the library has made.
 
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -12,11 +13,11 @@ use crate::error::Error;
 use crate::frame::FrameRef;
 use crate::text::{located, without_mark};
 
-/// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
-/// The text itself can contain NUL bytes.
+/// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does
+/// not count. The text itself can contain NUL bytes.
 ///
-/// The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may read or
-/// free it.
+/// The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may
+/// read or free it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CallstackText {
@@ -55,8 +56,9 @@ impl From<String> for CallstackText {
     }
 }
 
-/// A text that the caller keeps: `len` bytes of UTF-8 at `data`, which need not end in NUL. Functions take it by value and read it only
-/// during the call. NULL with length 0 means that there is no text: the empty text, or an absent argument.
+/// A text that the caller keeps: `len` bytes of UTF-8 at `data`, which need not end in NUL. Functions take it
+/// by value and read it only during the call. NULL with length 0 means that there is no text: the empty text,
+/// or an absent argument.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CallstackView {

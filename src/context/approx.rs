@@ -1,6 +1,8 @@
-//! `Approx`: an estimate of the number of tokens from lists of words, pairs and characters, without a vocabulary.
+//! `Approx`: an estimate of the number of tokens from lists of words, pairs and characters, without a
+//! vocabulary.
 //!
-//! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
+//! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in
+//! both.
 //!
 //! - `approx/words.txt`: the words whose listing lowers the estimate most, in the sources and the
 //!   documentation of some 250 crates. Before each word stands a digit, the number of letters that it shares
@@ -8,12 +10,12 @@
 //!   letters after a space is always one token. The flags say what else is one token: 1 the word in small
 //!   letters elsewhere; 2 with a capital, after a space or not; 4, 8, 16 and 32 after `_`, `.`, `(` and `-`,
 //!   together with these.
-//! - `approx/pairs.txt`: the frequent pairs of letters, in lines of a first letter and its second ones, then the same for
-//!   pairs after a space.
+//! - `approx/pairs.txt`: the frequent pairs of letters, in lines of a first letter and its second ones, then
+//!   the same for pairs after a space.
 //! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line
 //!   end. Sequences that a tokenizer cuts into three or more tokens next to other signs are left out.
-//! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
-//!   then the characters that take one token although others of their range take more.
+//! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of
+//!   ranges, then the characters that take one token although others of their range take more.
 //! - `approx/joints.txt`: where tokens divide characters, see [`Joints`]. `tests/context/tokens.rs` makes
 //!   this list from all tokens of both vocabularies, and says why no text of such characters can have more
 //!   tokens than are priced.
@@ -27,8 +29,8 @@ use super::keys::mix;
 use super::tokens::TokenCounter;
 use crate::keywords::{WINDOW, beginning_in, window};
 
-/// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
-/// it, and never far below o200k or cl100k for any text.
+/// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames,
+/// seldom below it, and never far below o200k or cl100k for any text.
 ///
 /// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one
 /// token, and so are frequent signs. Any other word is cut into frequent pairs of letters and single letters,
@@ -36,8 +38,9 @@ use crate::keywords::{WINDOW, beginning_in, window};
 /// text cost more than elsewhere, because they may continue what is before them. Other characters cost what
 /// they take alone. They cost more next to characters with which a tokenizer can merge a part of them.
 ///
-/// `docs/figures.md` lists how near the estimate is for each kind of text. It is high for languages other than English:
-/// it must not be too low for random letters, and it cannot tell these from words that it does not know.
+/// `docs/figures.md` lists how near the estimate is for each kind of text. It is high for languages other
+/// than English: it must not be too low for random letters, and it cannot tell these from words that it does
+/// not know.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Approx;
 
@@ -72,7 +75,8 @@ const CONTINUATION: usize = 145;
 const PART: usize = 40;
 /// Cost of a listed sequence of two among other signs, or of 4 or 8 times the same one.
 const SEQUENCE: usize = 108;
-/// Cost of a listed sequence among other signs, by its length: tokenizers divide longer ones elsewhere more often.
+/// Cost of a listed sequence among other signs, by its length: tokenizers divide longer ones elsewhere more
+/// often.
 const SEQUENCES: [usize; LONGEST_SEQUENCE + 1] = [0, 0, SEQUENCE, 155, 185, 205, 215];
 /// Cost of 16 times the same sign. They are one token, but after a space and one more of them they are two.
 const SIGN_RUN: usize = 120;
@@ -80,12 +84,12 @@ const SIGN_RUN: usize = 120;
 const SIGN: usize = 93;
 /// Cost of a sign that tokenizers join with the letters after it, if it mostly makes one token with them.
 const JOINED_SIGN: usize = 45;
-/// Additional cost of signs at the beginning of a text, except for `<`: together with those before them they may be no
-/// listed sequence. Two runs that are listed sequences cost 2 × `SIGN` apart. Joined, they cost at most `BEGINNING_SIGNS`
-/// more, so the count stays subadditive.
+/// Additional cost of signs at the beginning of a text, except for `<`: together with those before them they
+/// may be no listed sequence. Two runs that are listed sequences cost 2 × `SIGN` apart. Joined, they cost at
+/// most `BEGINNING_SIGNS` more, so the count stays subadditive.
 const BEGINNING_SIGNS: usize = 244;
-/// Additional cost of signs that are listed alone and follow a space: tokenizers join the space to them, and divide them
-/// elsewhere.
+/// Additional cost of signs that are listed alone and follow a space: tokenizers join the space to them, and
+/// divide them elsewhere.
 const DIVIDED_SIGNS: usize = 40;
 /// Cost of up to three digits.
 const DIGITS: usize = 95;
@@ -112,21 +116,21 @@ const REPEATED_CHARACTERS: [char; 5] = ['—', '…', '─', '█', '\u{fffd}'];
 /// The text before a run, which influences the cost of the run.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
-    /// Nothing that is known, as at the beginning of a text, or a listed word in capitals (`HTML` in `HTMLElement`),
-    /// which is divided elsewhere: the run may continue a word.
+    /// Nothing that is known, as at the beginning of a text, or a listed word in capitals (`HTML` in
+    /// `HTMLElement`), which is divided elsewhere: the run may continue a word.
     Nothing,
-    /// A tab before letters, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters
-    /// of a word after it, and divide the word elsewhere.
+    /// A tab before letters, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers
+    /// join it to letters of a word after it, and divide the word elsewhere.
     Joining,
-    /// Letters, or a part of a word that ends where a capital begins. A character after them that is not ASCII may divide
-    /// a listed word, which costs `division` more.
+    /// Letters, or a part of a word that ends where a capital begins. A character after them that is not
+    /// ASCII may divide a listed word, which costs `division` more.
     Letters {
         division: usize,
     },
     /// One space, which belongs to the run.
     Space,
-    /// One sign without a space before it, which tokenizers join to letters: its cost, and the flag of the words that are
-    /// one token together with it.
+    /// One sign without a space before it, which tokenizers join to letters: its cost, and the flag of the
+    /// words that are one token together with it.
     Sign {
         cost: usize,
         flag: u128,
@@ -203,7 +207,8 @@ fn units(text: &str) -> usize {
     total
 }
 
-/// The letters at the beginning of a text. What follows them makes it possible to look at several of them at once.
+/// The letters at the beginning of a text. What follows them makes it possible to look at several of them at
+/// once.
 #[derive(Clone, Copy)]
 struct Letters<'a> {
     text: &'a [u8],
@@ -220,8 +225,8 @@ impl<'a> Letters<'a> {
         &self.text[..self.length]
     }
 
-    /// The key of the word that these letters are with a small first letter, and whether their first one is a capital
-    /// before a small one.
+    /// The key of the word that these letters are with a small first letter, and whether their first one is a
+    /// capital before a small one.
     #[inline]
     fn key(self) -> (u128, bool) {
         let bytes = self.bytes();
@@ -266,8 +271,8 @@ fn space(before: Before) -> usize {
     if before == Before::Space { BLANK } else { 0 }
 }
 
-/// Returns the cost of a sign that is joined to the letters after it, and the flag of the words that are one token together
-/// with it.
+/// Returns the cost of a sign that is joined to the letters after it, and the flag of the words that are one
+/// token together with it.
 fn joined(text: &[u8]) -> (usize, u128) {
     match text[0] {
         b'_' => (JOINED_SIGN, AFTER_UNDERSCORE),
@@ -382,7 +387,8 @@ fn pairs(list: &str) -> Vec<u128> {
 struct Signs {
     /// For each first sign, a bit for each second one with which a sequence begins.
     pairs: Vec<u128>,
-    /// The sequences, as [`window`] makes them, in ascending order. A hash table in a static would look like a leak.
+    /// The sequences, as [`window`] makes them, in ascending order. A hash table in a static would look like
+    /// a leak.
     sequences: Vec<u64>,
 }
 
@@ -421,8 +427,8 @@ impl Signs {
     }
 }
 
-/// Where tokens can divide characters. A joint is the place between two characters: the last bytes before it and the first
-/// ones behind it, which are together in a token that divides one of the two.
+/// Where tokens can divide characters. A joint is the place between two characters: the last bytes before it
+/// and the first ones behind it, which are together in a token that divides one of the two.
 struct Joints {
     /// The joints, ordered by the last byte before them.
     joints: Vec<Joint>,
@@ -430,8 +436,8 @@ struct Joints {
     starts: Vec<usize>,
 }
 
-/// The bytes on both sides of a joint, at most four on each: those before it as [`last_bytes`] makes them, and those behind
-/// it as [`window`] does.
+/// The bytes on both sides of a joint, at most four on each: those before it as [`last_bytes`] makes them,
+/// and those behind it as [`window`] does.
 struct Joint {
     left: u32,
     right: u32,
@@ -440,7 +446,8 @@ struct Joint {
 }
 
 impl Joints {
-    /// Reads joints between blanks: the bytes before and behind them in hexadecimal digits, with a `:` between them.
+    /// Reads joints between blanks: the bytes before and behind them in hexadecimal digits, with a `:`
+    /// between them.
     fn new(list: &str) -> Self {
         let bytes = |digits: &str| -> Vec<u8> {
             let digit = |place: usize| u8::from_str_radix(&digits[place..place + 2], 16).expect("a joint has digits");
@@ -468,9 +475,9 @@ impl Joints {
         &self.joints[self.starts[usize::from(byte)]..self.starts[usize::from(byte) + 1]]
     }
 
-    /// Returns the most tokens that begin in a character that a token divides; 0 if none can do so. A token that begins in
-    /// it and ends behind it leaves its first bytes, each a token at worst; one that begins before it leaves the last ones.
-    /// At the end of a text any character may follow.
+    /// Returns the most tokens that begin in a character that a token divides; 0 if none can do so. A token
+    /// that begins in it and ends behind it leaves its first bytes, each a token at worst; one that begins
+    /// before it leaves the last ones. At the end of a text any character may follow.
     fn tokens(&self, text: &[u8], at: usize, length: usize) -> usize {
         let end = at + length;
         let mut most = 0;
@@ -515,7 +522,8 @@ fn has_same(one: u32, other: u32, length: usize) -> bool {
 /// Number of letters of a word in a key.
 const KEY_LETTERS: usize = 15;
 
-/// Returns a number that orders words as their letters do: the first letter in the highest byte, the lowest byte free.
+/// Returns a number that orders words as their letters do: the first letter in the highest byte, the lowest
+/// byte free.
 fn word_key(letters: Letters<'_>) -> u128 {
     window(letters.text, 0).swap_bytes() & u128::MAX << (128 - 8 * letters.length.min(KEY_LETTERS))
 }
@@ -643,14 +651,16 @@ impl Tables {
         self.find(key).map(|word| word_cost(word, is_capitalized, before))
     }
 
-    /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their costs.
+    /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their
+    /// costs.
     fn words(&self, letters: Letters<'_>, before: Before) -> impl Iterator<Item = (usize, usize)> {
         let (key, is_capitalized) = letters.key();
         let listed = self.words_like(key);
         let mut beginning = if before == Before::Nothing { 0 } else { KEY_LETTERS };
         std::iter::from_fn(move || {
             while beginning > 1 {
-                // The longest word is the last one that is not after the letters in the order, or a beginning of that.
+                // The longest word is the last one that is not after the letters in the order, or a beginning
+                // of that.
                 let key = key & u128::MAX << (128 - 8 * beginning);
                 let last = listed[..listed.partition_point(|word| *word <= key | 0xFF)].last()?;
                 let length = KEY_LETTERS - (last >> 8).trailing_zeros() as usize / 8;
@@ -710,7 +720,8 @@ impl Tables {
         }
     }
 
-    /// Returns the cost of signs and line ends as sequences, repeated signs and single ones, in the cheapest way.
+    /// Returns the cost of signs and line ends as sequences, repeated signs and single ones, in the cheapest
+    /// way.
     fn divided_signs(&self, signs: &[u8], after_space: bool) -> usize {
         // The costs of all signs from a place on, for the 16 places behind the current one.
         let mut rest = [0; 16];
@@ -733,8 +744,8 @@ impl Tables {
         rest[0]
     }
 
-    /// Returns the cost of the same character several times, from a place of a text on. Words before it, and spaces, are
-    /// joined to its first bytes.
+    /// Returns the cost of the same character several times, from a place of a text on. Words before it, and
+    /// spaces, are joined to its first bytes.
     fn characters(&self, text: &[u8], at: usize, character: char, same: usize, before: Before) -> usize {
         let alone = if self.single.binary_search(&character).is_ok() { 1 } else { self.tokens(character) };
         let end = at + same * character.len_utf8();

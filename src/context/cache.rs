@@ -1,5 +1,5 @@
-//! The cache of contexts: up to 50 contexts, each for 30 seconds; the least recently used one is replaced first
-//! (specification, "Context Caching").
+//! The cache of contexts: up to 50 contexts, each for 30 seconds; the least recently used one is replaced
+//! first (specification, "Context Caching").
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ const CAPACITY: usize = 50;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// Number of requests for which the cache had a current context. A request also counts as a hit if the context is
-    /// then assembled again because a log that it names no longer exists.
+    /// Number of requests for which the cache had a current context. A request also counts as a hit if the
+    /// context is then assembled again because a log that it names no longer exists.
     pub hits: u64,
     /// Number of requests for which the cache had no current context.
     pub misses: u64,
@@ -83,12 +83,14 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Returns the cached context of a frame if the advice and the revision are the same and it has not expired.
+    /// Returns the cached context of a frame if the advice and the revision are the same and it has not
+    /// expired.
     pub(super) fn get(&mut self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         self.uses += 1;
         let found = self.entries.iter_mut().find(|entry| entry.is_for(key));
         let fresh = found.filter(|entry| {
-            // The check for empty texts avoids a comparison of their dangling pointers, which is slower than the rest.
+            // The check for empty texts avoids a comparison of their dangling pointers, which is slower than
+            // the rest.
             let [ours, theirs] = [entry.suggestions.as_str(), key.advice.suggestions];
             let is_same = (ours.is_empty() && theirs.is_empty()) || ours == theirs;
             is_same

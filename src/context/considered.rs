@@ -39,13 +39,15 @@ pub(super) struct Considered {
     /// Number of finished siblings of all ancestors that are not among `ancestor_siblings`, except for
     /// dependencies.
     pub(super) other_ancestor_siblings: usize,
-    /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
+    /// Finished siblings: first the dependencies, then the others, each group in the order in which they
+    /// finished.
     pub(super) siblings: Vec<Sibling>,
     /// Number of finished siblings that are not among `siblings`: they failed without results.
     pub(super) other_siblings: usize,
     /// Finished children that are to be shown, in the order in which they finished.
     pub(super) children: Vec<Handle>,
-    /// Number of finished children that are to be shown and are not among `children`, because they are too many.
+    /// Number of finished children that are to be shown and are not among `children`, because they are too
+    /// many.
     pub(super) other_children: usize,
     /// Dependencies that are not completed: those of the frame, then those of its ancestors.
     pub(super) waiting_for: Vec<Waiting>,
@@ -97,8 +99,8 @@ pub(super) struct Waiting {
     pub(super) dependency: Handle,
 }
 
-/// Returns the newest revision of everything that [`consider`] reads. What an open frame records in the meantime, such as
-/// artifacts, is not part of it.
+/// Returns the newest revision of everything that [`consider`] reads. What an open frame records in the
+/// meantime, such as artifacts, is not part of it.
 pub(super) fn revision(tree: &Tree, handle: Handle) -> u64 {
     let newest = |frame: Handle| {
         let node = tree.node(frame);
@@ -165,8 +167,8 @@ pub(super) fn consider(
     }
 }
 
-/// Returns the finished dependencies of a frame that are not known yet, and makes them known. Adds those that are not
-/// completed to `waiting_for`; a failed one is in both lists.
+/// Returns the finished dependencies of a frame that are not known yet, and makes them known. Adds those that
+/// are not completed to `waiting_for`; a failed one is in both lists.
 fn finished_dependencies(
     tree: &Tree,
     dependent: Handle,
@@ -189,8 +191,8 @@ fn finished_dependencies(
     finished
 }
 
-/// Returns the newest finished children that are to be shown, in the order in which they finished, and the number of the
-/// older ones.
+/// Returns the newest finished children that are to be shown, in the order in which they finished, and the
+/// number of the older ones.
 fn children(tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> (Vec<Handle>, usize) {
     let node = tree.node(handle);
     let all = node.finished_children();

@@ -35,8 +35,8 @@ impl Cost {
         Self::each([self, other], |[one, other]| one.saturating_sub(other))
     }
 
-    /// The tokens for limits in tokens alone, such as that of a title: at least one for every six bytes, so that such a limit
-    /// is one of bytes too.
+    /// The tokens for limits in tokens alone, such as that of a title: at least one for every six bytes, so
+    /// that such a limit is one of bytes too.
     pub(super) fn charge(self) -> usize {
         self.tokens.max(self.bytes.div_ceil(BYTES_PER_TOKEN))
     }

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 /// Returns the token counter of this name: `approx` ([`Approx`]), `chars4` ([`Chars4`]) or `o200k` (`O200k`).
 ///
 /// # Errors
-/// [`Error::Setting`] for any other name, and for `o200k` if the library was built without the feature `tokenizer`.
+/// [`Error::Setting`] for any other name, and for `o200k` if the library was built without the feature
+/// `tokenizer`.
 pub fn counter(name: &str) -> Result<Arc<dyn TokenCounter>> {
     match name {
         "approx" => Ok(Arc::new(Approx)),

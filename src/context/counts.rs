@@ -1,5 +1,5 @@
-//! The counts of the small texts around the frames, which are the same in most contexts of a tree. The counts of frames
-//! are kept with their fragments.
+//! The counts of the small texts around the frames, which are the same in most contexts of a tree. The counts
+//! of frames are kept with their fragments.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -19,19 +19,19 @@ use crate::tree::Node;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DetailLevel {
-    /// The frame is not shown. The element `truncation` (for ancestors: also `omitted`) or the attribute `omitted` of
-    /// the planned children counts it.
+    /// The frame is not shown. The element `truncation` (for ancestors: also `omitted`) or the attribute
+    /// `omitted` of the planned children counts it.
     Omitted,
     /// Handle, status and title. Planned children are shown without their status.
     Stub,
-    /// Also the compacted results; for an open ancestor, the compacted criteria and the results so far; for the current
-    /// frame, the compacted criteria. If there is no compacted text, the full one.
+    /// Also the compacted results; for an open ancestor, the compacted criteria and the results so far; for
+    /// the current frame, the compacted criteria. If there is no compacted text, the full one.
     Compact,
-    /// Also the artifacts. For the current frame, the full criteria replace the compacted ones, unless its conversation
-    /// has them.
+    /// Also the artifacts. For the current frame, the full criteria replace the compacted ones, unless its
+    /// conversation has them.
     Standard,
-    /// Also the decisions. For the current frame, also its results, and the path of its log, unless its conversation has
-    /// them.
+    /// Also the decisions. For the current frame, also its results, and the path of its log, unless its
+    /// conversation has them.
     Full,
     /// Of a dependency, also up to 2,000 tokens of its results instead of 300.
     Whole,
@@ -54,15 +54,16 @@ const LIST_TOKENS: usize = 150;
 /// The end of a text that was cut.
 pub(super) const CUT: &str = " … [cut]";
 
-/// The renderings of one frame. They share one buffer: each detail level is a part of it, followed by the closing tag.
+/// The renderings of one frame. They share one buffer: each detail level is a part of it, followed by the
+/// closing tag.
 #[derive(Debug)]
 pub(super) struct Fragment {
     text: String,
     closing: &'static str,
     /// The path of the current frame's log, which the detail level `Full` names.
     log: Option<String>,
-    /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost, including the
-    /// closing tag. Costs do not fall from one level to the next.
+    /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost,
+    /// including the closing tag. Costs do not fall from one level to the next.
     levels: [(usize, usize, Cost); 5],
 }
 
@@ -88,8 +89,8 @@ impl Fragment {
         self.log.as_ref().filter(|_| detail_level == DetailLevel::Full)
     }
 
-    /// Renders a frame for the stable part, as an ancestor, dependency or sibling. It shows the settled view, so it
-    /// stays unchanged until the next push or status change in the tree.
+    /// Renders a frame for the stable part, as an ancestor, dependency or sibling. It shows the settled view,
+    /// so it stays unchanged until the next push or status change in the tree.
     pub(super) fn settled(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
         let mut levels = FragmentWriter::new("</frame>\n", counter);
@@ -188,8 +189,8 @@ impl Fragment {
     }
 }
 
-/// Writes the detail levels of a fragment in ascending order. Every element ends with a line end, so the sum of the
-/// costs of the elements is an upper bound of the cost of the whole (see [`TokenCounter`]).
+/// Writes the detail levels of a fragment in ascending order. Every element ends with a line end, so the sum
+/// of the costs of the elements is an upper bound of the cost of the whole (see [`TokenCounter`]).
 struct FragmentWriter<'a> {
     fragment: Fragment,
     counter: &'a dyn TokenCounter,
@@ -252,7 +253,8 @@ impl<'a> FragmentWriter<'a> {
         self.push(&element);
     }
 
-    /// Returns a text in an XML element, without long blanks and cut to `limit` tokens; empty if the text is blank.
+    /// Returns a text in an XML element, without long blanks and cut to `limit` tokens; empty if the text is
+    /// blank.
     fn element(&self, name: &str, text: &str, limit: usize) -> Element {
         let cut =
             |text: &str, limit: usize, cost: &dyn Fn(&str) -> usize| truncate_by(text, limit, CUT, cost).0.into_owned();
@@ -311,8 +313,8 @@ impl<'a> FragmentWriter<'a> {
         });
     }
 
-    /// Adds the element that `write` makes of the newest entries that fit and the number of the others, unless there are
-    /// no entries.
+    /// Adds the element that `write` makes of the newest entries that fit and the number of the others,
+    /// unless there are no entries.
     fn list(&mut self, entries: &[String], write: impl Fn(&[ListEntry<'_>], usize) -> String) {
         if entries.is_empty() {
             return;
@@ -331,7 +333,8 @@ impl<'a> FragmentWriter<'a> {
         }
     }
 
-    /// Adds the path of the log if it is short enough. It is never cut, because an incomplete path is useless.
+    /// Adds the path of the log if it is short enough. It is never cut, because an incomplete path is
+    /// useless.
     fn log(&mut self, path: Option<String>) {
         let Some(path) = path else { return };
         let element = Element::of(tagged("log", "", &content(&path)), self.counter);

@@ -1,9 +1,10 @@
-//! The guidance on working with frames, with the host's names of the tools. The names are already escaped for XML.
+//! The guidance on working with frames, with the host's names of the tools. The names are already escaped for
+//! XML.
 
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// Explains the call stack to the agent. Together with [`rules`] it is the brief guidance: at most 120 tokens with the
-/// default names, and at most 80 for a root.
+/// Explains the call stack to the agent. Together with [`rules`] it is the brief guidance: at most 120 tokens
+/// with the default names, and at most 80 for a root.
 pub(super) fn philosophy(tools: &ToolNames) -> String {
     let means = match tools.beginning() {
         Some(beginning) => format!("Use the {beginning} tools"),
@@ -52,8 +53,8 @@ Push a child frame{by} for work that
     )
 }
 
-/// The advice for a root without children. It belongs to the volatile part, because it disappears when the first child
-/// is planned or after a few requests, and that must not change the stable part.
+/// The advice for a root without children. It belongs to the volatile part, because it disappears when the
+/// first child is planned or after a few requests, and that must not change the stable part.
 pub(crate) fn initial_planning(tools: &ToolNames) -> String {
     let plan = match tools.get(ToolRole::PlanChildren) {
         Some(plan) => format!("plan each with {plan}"),

@@ -1,5 +1,5 @@
-//! The heap in a context: each chunk as a whole or, if the budget is too small, its entry in the index with a note on how
-//! to read it.
+//! The heap in a context: each chunk as a whole or, if the budget is too small, its entry in the index with a
+//! note on how to read it.
 
 use serde::Serialize;
 
@@ -94,8 +94,8 @@ impl Heap {
         self.items.len()
     }
 
-    /// Takes all entries of the index, then as many whole chunks as fit into `quota` tokens, small chunks first.
-    /// [`Heap::take_rest`] takes the others.
+    /// Takes all entries of the index, then as many whole chunks as fit into `quota` tokens, small chunks
+    /// first. [`Heap::take_rest`] takes the others.
     pub(super) fn take(&mut self, quota: usize, spending: &mut Spending) {
         for (place, item) in self.items.iter_mut().enumerate() {
             let around = if place == 0 { self.around } else { Cost::default() };

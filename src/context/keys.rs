@@ -27,7 +27,8 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Multiplies by 2^64 divided by the golden ratio (Fibonacci hashing), and rotates the well-mixed upper half down.
+/// Multiplies by 2^64 divided by the golden ratio (Fibonacci hashing), and rotates the well-mixed upper half
+/// down.
 fn mix_half(key: u64) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }

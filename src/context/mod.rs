@@ -1,30 +1,33 @@
 //! Contexts: the XML text that shows an agent its call stack, within a token budget.
 //!
-//! A context is assembled in three steps: *consider* finds the frames that might matter and scores them, *select*
-//! chooses the frames to show and the [`DetailLevel`] of each within the budget, and *render* writes the XML. Frames
-//! are rendered once and cached, so that assembling a context only chooses and copies texts.
+//! A context is assembled in three steps: *consider* finds the frames that might matter and scores them,
+//! *select* chooses the frames to show and the [`DetailLevel`] of each within the budget, and *render* writes
+//! the XML. Frames are rendered once and cached, so that assembling a context only chooses and copies texts.
 //!
 //! # Guarantees of every context
 //! 1. Neither the number of tokens nor that of bytes, counted on the final escaped text, exceeds the budget.
 //! 2. The same tree, settings and token counter give the same bytes.
 //! 3. A larger total budget never omits or shortens anything that a smaller one shows.
-//! 4. The current frame, its parent and its root are always shown, at least as stubs. Then come finished dependencies of
-//!    the frame, the criteria of its ancestors within their quota, and what the ancestors depend on.
+//! 4. The current frame, its parent and its root are always shown, at least as stubs. Then come finished
+//!    dependencies of the frame, the criteria of its ancestors within their quota, and what the ancestors
+//!    depend on.
 //! 5. Omitted frames are counted, and can be reached by handle.
-//! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an attribute, neither
-//!    for a reader of XML nor for one of HTML.
-//! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed, retried or
-//!    invalidated, if a chunk that it shows changes, if the results of a finished child are delivered to the frame's
-//!    conversation or forgotten there ([`Tree::is_held`]), if the frame or an ancestor is planned and was edited, or if the
-//!    settings change. In particular, results so far of an
-//!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended after those
-//!    already shown, if the budget has room, and so is a sibling of an ancestor or a child, in its section. (A new ID of
-//!    a finished sibling also changes the stable part if the current frame's criteria contain that ID.)
-//! 8. A chunk of the heap is shown as a whole, or as an entry of the index with a note on how to read it, or it is
-//!    counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are line feeds, and
-//!    characters that XML forbids, which a note counts.
+//! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an
+//!    attribute, neither for a reader of XML nor for one of HTML.
+//! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed,
+//!    retried or invalidated, if a chunk that it shows changes, if the results of a finished child are
+//!    delivered to the frame's conversation or forgotten there ([`Tree::is_held`]), if the frame or an
+//!    ancestor is planned and was edited, or if the settings change. In particular, results so far of an
+//!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended
+//!    after those already shown, if the budget has room, and so is a sibling of an ancestor or a child, in
+//!    its section. (A new ID of a finished sibling also changes the stable part if the current frame's
+//!    criteria contain that ID.)
+//! 8. A chunk of the heap is shown as a whole, or as an entry of the index with a note on how to read it, or
+//!    it is counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are
+//!    line feeds, and characters that XML forbids, which a note counts.
 //! 9. The context mentions only tools that are in [`Settings::tools`].
-//! 10. A run of more than 32 blank, control or invisible characters in a text of a frame is shortened to 32, and the
+//! 10. A run of more than 32 blank, control or invisible characters in a text of a frame is shortened to 32,
+//!     and the
 //!     attribute `omitted-blanks` of the element says how many are missing. Chunks are not shortened.
 //!
 //! # The specification's helper functions
@@ -41,8 +44,8 @@
 //! | invalidateAllCache | [`Upkeep::clear_cache`](crate::stack::Upkeep::clear_cache) |
 //! | formatDuration | [`format_duration`](crate::tree::format_duration) |
 //!
-//! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to check
-//! whether a log exists before a context names it.
+//! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to
+//! check whether a log exists before a context names it.
 
 mod approx;
 mod cache;
@@ -112,14 +115,15 @@ pub use xml::escape;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Context {
-    /// The whole context as one XML document with the root element `stack-context`; the stable part comes first. For
-    /// hosts that insert the context in one place.
+    /// The whole context as one XML document with the root element `stack-context`; the stable part comes
+    /// first. For hosts that insert the context in one place.
     pub xml: String,
-    /// The part that seldom changes, as a separate XML document (`stack-context`). It belongs in the system prompt,
-    /// where prompt caches keep it.
+    /// The part that seldom changes, as a separate XML document (`stack-context`). It belongs in the system
+    /// prompt, where prompt caches keep it.
     pub stable: String,
-    /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest message. Empty if a
-    /// conversation that [goes through several frames](crate::session::calls::CallPlace::Conversation) says all of it itself.
+    /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest
+    /// message. Empty if a conversation that [goes through several
+    /// frames](crate::session::calls::CallPlace::Conversation) says all of it itself.
     pub volatile: String,
     /// Upper bound of the number of tokens, both of `xml` and of `stable` plus `volatile`. Never more than
     /// [`Budget::total`]. The number of bytes is never more than [`Budget::bytes`].
@@ -132,8 +136,8 @@ impl Context {}
 
 /// The frames and chunks that were considered for a context, and how much of each is shown.
 ///
-/// In JSON: `{"handle": "f3", "stableTokens": 900, "volatileTokens": 300, "entries": […], "chunks": […]}`; `chunks` is
-/// omitted if it is empty.
+/// In JSON: `{"handle": "f3", "stableTokens": 900, "volatileTokens": 300, "entries": […], "chunks": […]}`;
+/// `chunks` is omitted if it is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -145,8 +149,8 @@ pub struct Report {
     pub stable_tokens: usize,
     /// Upper bound of the number of tokens of the volatile part.
     pub volatile_tokens: usize,
-    /// All considered frames: the current frame, its planned children, its ancestors from the parent to the root, its
-    /// finished dependencies, and its finished siblings in the order of the XML.
+    /// All considered frames: the current frame, its planned children, its ancestors from the parent to the
+    /// root, its finished dependencies, and its finished siblings in the order of the XML.
     pub entries: Vec<Entry>,
     /// All chunks that the frame sees, in the order of the XML.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -165,8 +169,8 @@ pub(crate) struct Advice<'a> {
     /// The frame whose stable part the context has, with the state of its conversation. It is a frame above
     /// the current one, which is in the same conversation. `None`: the current frame itself.
     pub(crate) base: Option<(Handle, Conversation)>,
-    /// Frames between these two, and the base, whose criteria the conversation does not have any more: the volatile part
-    /// shows them.
+    /// Frames between these two, and the base, whose criteria the conversation does not have any more: the
+    /// volatile part shows them.
     pub(crate) above: &'a [Handle],
     /// Children that have ended in the background, and about which the agent does not know yet, or that could
     /// not be started, with the reason: the volatile part shows them.
@@ -196,8 +200,8 @@ pub(crate) struct Conversation {
 const KEPT_FRAMES: usize = 16_384;
 /// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
 const KEPT_INDEXES: usize = 1_024;
-/// Maximum number of frames between a frame and its ancestor whose words count for the ancestor's siblings, the nearest
-/// ones.
+/// Maximum number of frames between a frame and its ancestor whose words count for the ancestor's siblings,
+/// the nearest ones.
 const FRAMES_BETWEEN: usize = 8;
 /// Maximum number of cached wordings besides the default one. If it is exceeded, the oldest is removed.
 const KEPT_WORDINGS: usize = 8;
@@ -221,7 +225,8 @@ pub(crate) struct Contexts {
     cache: Mutex<Cache>,
 }
 
-/// The cached values of a frame, each with the state from which it was made: a revision, and what else it depends on.
+/// The cached values of a frame, each with the state from which it was made: a revision, and what else it
+/// depends on.
 #[derive(Default)]
 struct Kept {
     settled: Option<(u64, Arc<Fragment>)>,
@@ -265,7 +270,8 @@ impl Contexts {
         let (base, conversation) = advice.base.unwrap_or((handle, advice.conversation));
         let mut considered = self.considered(tree, base, settings.finished_children);
         if !advice.news.is_empty() {
-            // The volatile part shows them first, so that the stable part keeps its bytes until the agent has seen them.
+            // The volatile part shows them first, so that the stable part keeps its bytes until the agent has
+            // seen them.
             Arc::make_mut(&mut considered).children.retain(|child| advice.news.iter().all(|(other, _)| other != child));
         }
         let mut volatile = Volatile::new(self, wording.clone(), tree, base, conversation);
@@ -285,9 +291,9 @@ impl Contexts {
         Ok(render::render(self, &wording, &considered, stable, volatile))
     }
 
-    /// Returns what surrounds a frame, for a prompt that has the frame itself and its chunks elsewhere: the stable part of its
-    /// context without advice and chunks, in at most `total` tokens. It is empty if nothing surrounds the frame, or if the
-    /// budget is too small for the stubs of its parent and root.
+    /// Returns what surrounds a frame, for a prompt that has the frame itself and its chunks elsewhere: the
+    /// stable part of its context without advice and chunks, in at most `total` tokens. It is empty if
+    /// nothing surrounds the frame, or if the budget is too small for the stubs of its parent and root.
     pub(crate) fn surroundings(&self, tree: &Tree, handle: Handle, total: usize) -> String {
         let settings = Settings::of_surroundings(total);
         let considered = self.considered(tree, handle, settings.finished_children);
@@ -295,8 +301,8 @@ impl Contexts {
         selected.map(|selected| render::render_alone(&self.wording, &considered, &selected)).unwrap_or_default()
     }
 
-    /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a log that no
-    /// longer exists. `now` is in milliseconds since the Unix epoch.
+    /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a
+    /// log that no longer exists. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn find(&self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         let cached = self.cache.lock().get(key, now);
         cached.filter(|context| {
@@ -306,8 +312,8 @@ impl Contexts {
         })
     }
 
-    /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
-    /// since the Unix epoch.
+    /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in
+    /// milliseconds since the Unix epoch.
     pub(crate) fn make(&self, tree: &Tree, key: &Key<'_>, now: u64) -> Result<Arc<Context>> {
         let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.advice)?);
         self.cache.lock().put(key, now, context.clone());
@@ -346,9 +352,9 @@ impl Contexts {
         made
     }
 
-    /// Returns the path of a frame's log with the folder prepended, if the file exists and an agent may read it: below the
-    /// folder without a link, or a file that the host has named in this process. The history, the state and the folder may come
-    /// from a stranger.
+    /// Returns the path of a frame's log with the folder prepended, if the file exists and an agent may read
+    /// it: below the folder without a link, or a file that the host has named in this process. The history,
+    /// the state and the folder may come from a stranger.
     pub(crate) fn existing_log(&self, handle: Handle, path: Option<&str>) -> Option<String> {
         let path = self.folder.join(path?);
         let is_of_host = || self.logs_of_host.lock().contains(&(handle, path.clone()));
@@ -368,7 +374,8 @@ impl Contexts {
         is_plain && !path.ancestors().any(is_link)
     }
 
-    /// Allows contexts to name a log of a frame outside of the folder, because the host of this process has named it.
+    /// Allows contexts to name a log of a frame outside of the folder, because the host of this process has
+    /// named it.
     pub(crate) fn allow_log(&self, handle: Handle, path: &str) {
         if self.logs_of_host.lock().insert((handle, self.folder.join(path))) {
             // Contexts that were made before do not name it, also if the frame has had this path already.
@@ -399,8 +406,8 @@ impl Contexts {
         })
     }
 
-    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
-    /// in which they finished.
+    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`,
+    /// in the order in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         self.with_siblings(tree, ancestor, |index| {
             let between = tree.ancestors(handle).take_while(|other| *other != ancestor).take(FRAMES_BETWEEN);
@@ -410,7 +417,8 @@ impl Contexts {
         })
     }
 
-    /// Returns the frames considered for a context, from the cache if nothing on which they depend has changed since.
+    /// Returns the frames considered for a context, from the cache if nothing on which they depend has
+    /// changed since.
     fn considered(&self, tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> Arc<Considered> {
         let made_from = (considered::revision(tree, handle), finished_children);
         if let Some(kept) = self.kept(handle, &made_from, |kept| &kept.considered) {
@@ -428,8 +436,9 @@ impl Contexts {
         self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
     }
 
-    /// Scores the finished siblings of a frame with the index of its parent's finished children, which is held until the
-    /// scores are made: another thread may bring it to another version of the tree. Nothing if there is no such sibling.
+    /// Scores the finished siblings of a frame with the index of its parent's finished children, which is
+    /// held until the scores are made: another thread may bring it to another version of the tree. Nothing if
+    /// there is no such sibling.
     fn with_siblings(
         &self,
         tree: &Tree,

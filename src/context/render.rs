@@ -1,5 +1,5 @@
-//! Renders a selection as XML: as one document, and as two documents (stable and volatile part) for hosts with a prompt
-//! cache.
+//! Renders a selection as XML: as one document, and as two documents (stable and volatile part) for hosts
+//! with a prompt cache.
 
 use super::considered::Considered;
 use super::select::{Item, Section, Stable};
@@ -50,9 +50,9 @@ pub(super) fn render_alone(wording: &Wording, considered: &Considered, selected:
     open_stable(wording, considered, selected) + skeleton::STABLE_CLOSE
 }
 
-/// Returns the stable part without its closing tag. Content that changes more often comes later, for prompt caches: a
-/// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
-/// counts at the end.
+/// Returns the stable part without its closing tag. Content that changes more often comes later, for prompt
+/// caches: a newly finished sibling after those already shown, the heap (which can change at any time) after
+/// all frames, and the counts at the end.
 fn open_stable(wording: &Wording, considered: &Considered, selected: &Stable) -> String {
     let mut text = String::with_capacity(selected.cost.bytes + 64);
     let out = &mut text;

@@ -1,5 +1,5 @@
-//! Selects the frames to show and the detail level of each. Steps are taken in a fixed order until one does not fit
-//! into the budget, so a larger total budget never omits anything that a smaller one shows.
+//! Selects the frames to show and the detail level of each. Steps are taken in a fixed order until one does
+//! not fit into the budget, so a larger total budget never omits anything that a smaller one shows.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -58,8 +58,8 @@ pub enum Section {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Omission {
-    /// The score of the frame is below [`Settings::minimum_relevance`], and the section's quota or the budget had no room
-    /// left for its stub.
+    /// The score of the frame is below [`Settings::minimum_relevance`], and the section's quota or the budget
+    /// had no room left for its stub.
     Irrelevant,
     /// The budget had no room left for the frame.
     Budget,
@@ -69,8 +69,8 @@ pub enum Omission {
 
 /// The result for one frame that was considered for a context.
 ///
-/// In JSON: `{"handle": "f3", "section": "completed-siblings", "detailLevel": "compact", "score": 71.5, "tokens": 84}`,
-/// and the optional keys `log` and `omission`.
+/// In JSON: `{"handle": "f3", "section": "completed-siblings", "detailLevel": "compact", "score": 71.5,
+/// "tokens": 84}`, and the optional keys `log` and `omission`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -170,8 +170,9 @@ pub(super) struct Stable {
     pub(super) left: Cost,
 }
 
-/// Selects what the stable part shows. `volatile` is the minimum cost of the volatile part. Without one, the host shows the
-/// frame and its chunks itself: the stable part has no chunks then, and may have the whole budget.
+/// Selects what the stable part shows. `volatile` is the minimum cost of the volatile part. Without one, the
+/// host shows the frame and its chunks itself: the stable part has no chunks then, and may have the whole
+/// budget.
 pub(super) fn select(
     contexts: &Contexts,
     wording: &Wording,
@@ -255,8 +256,8 @@ struct Step {
     index: usize,
     from: DetailLevel,
     detail_level: DetailLevel,
-    /// Weighted score per additional token. Never more than the utility of the frame's previous step, so that sorting
-    /// by utility keeps the steps of a frame in order.
+    /// Weighted score per additional token. Never more than the utility of the frame's previous step, so that
+    /// sorting by utility keeps the steps of a frame in order.
     utility: f32,
 }
 
@@ -268,8 +269,8 @@ struct Ranked {
     others: Vec<usize>,
 }
 
-/// Takes steps until one does not fit. The steps and their order must not depend on the total budget as long as no
-/// step was refused.
+/// Takes steps until one does not fit. The steps and their order must not depend on the total budget as long
+/// as no step was refused.
 struct Ladder<'a> {
     contexts: &'a Contexts,
     wording: &'a Wording,
@@ -369,7 +370,8 @@ impl<'a> Ladder<'a> {
         self.dependencies.iter().for_each(|index| self.items[*index].is_dependency = true);
     }
 
-    /// Adds the finished siblings: completed and failed ones in elements of their own. Returns the indexes of the dependencies among them.
+    /// Adds the finished siblings: completed and failed ones in elements of their own. Returns the indexes of
+    /// the dependencies among them.
     fn add_siblings(&mut self, siblings: &[Sibling]) -> Vec<usize> {
         let has_failed = |sibling: &Sibling| self.tree.node(sibling.handle).status() == FrameStatus::Failed;
         let mut siblings: Vec<(bool, &Sibling)> =
@@ -417,10 +419,10 @@ impl<'a> Ladder<'a> {
 
     /// Returns the cost that the stable part may have, if it needs at least `least`.
     ///
-    /// The rest is reserved for the volatile part: `current` + `overhead`, but at most half of the total, and at least
-    /// the stub of the current frame. The reserve does not depend on the content of the volatile part, because then a
-    /// change there would change the stable part. Stubs of dependencies may use the reserve, except for the stub of the
-    /// current frame.
+    /// The rest is reserved for the volatile part: `current` + `overhead`, but at most half of the total, and
+    /// at least the stub of the current frame. The reserve does not depend on the content of the volatile
+    /// part, because then a change there would change the stable part. Stubs of dependencies may use the
+    /// reserve, except for the stub of the current frame.
     fn stable_limit(&mut self, least: Cost, required: Cost) -> Cost {
         // Only counters that are not quite subadditive can give a stub more than the maximum.
         let current_stub = self.contexts.costs.volatile_least.max(required);
@@ -463,7 +465,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Takes the compacted results of what the ancestors depend on. They come behind the criteria of the ancestors.
+    /// Takes the compacted results of what the ancestors depend on. They come behind the criteria of the
+    /// ancestors.
     fn take_inherited(&mut self) {
         self.raise_dependencies(self.own_dependencies..self.dependencies.len(), DetailLevel::Compact);
         for index in self.dependencies.iter().copied() {
@@ -486,8 +489,9 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Takes the stubs of ancestors, nearest first, with up to half of the ancestors' quota, and then their criteria and
-    /// results so far, as many as the quota has room for. Returns the number of ancestors whose stubs fit.
+    /// Takes the stubs of ancestors, nearest first, with up to half of the ancestors' quota, and then their
+    /// criteria and results so far, as many as the quota has room for. Returns the number of ancestors whose
+    /// stubs fit.
     fn take_spine(&mut self) -> usize {
         let spine = self.take_stubs_of_ancestors();
         self.raise_within_quotas(0..spine.min(DETAILED_ANCESTORS), DetailLevel::Compact);
@@ -510,8 +514,8 @@ impl<'a> Ladder<'a> {
         self.ancestors
     }
 
-    /// Raises the earlier attempts to a detail level, newest first, as many as their quota has room for: half of that of
-    /// the siblings.
+    /// Raises the earlier attempts to a detail level, newest first, as many as their quota has room for: half
+    /// of that of the siblings.
     fn take_attempts_within_quota(&mut self, detail_level: DetailLevel) {
         self.raise_within_quotas(self.attempts.clone(), detail_level);
     }
@@ -534,8 +538,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Takes the steps in descending order of utility, each only if its section's quota has room for it. Returns the
-    /// other steps.
+    /// Takes the steps in descending order of utility, each only if its section's quota has room for it.
+    /// Returns the other steps.
     fn take_best_within_quotas(&mut self, spine: usize, siblings: Vec<usize>) -> Vec<Step> {
         let mut steps = self.steps(spine, siblings);
         steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
@@ -558,8 +562,8 @@ impl<'a> Ladder<'a> {
         self.raise_within_quotas(others, DetailLevel::Stub);
     }
 
-    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other attempts and
-    /// finished children, and the stubs of the other ancestors.
+    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other
+    /// attempts and finished children, and the stubs of the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
         let is_full = self.settings.guidance == Guidance::Full && self.ancestors > 0;
@@ -617,7 +621,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Returns all steps above the current detail levels: of the near ancestors, the dependencies and these siblings.
+    /// Returns all steps above the current detail levels: of the near ancestors, the dependencies and these
+    /// siblings.
     fn steps(&mut self, spine: usize, siblings: Vec<usize>) -> Vec<Step> {
         let mut indexes: Vec<usize> = (0..spine.min(DETAILED_ANCESTORS)).collect();
         let is_no_sibling = |index: &&usize| self.items[**index].entry.section != Section::CompletedSiblings;
@@ -647,8 +652,8 @@ impl<'a> Ladder<'a> {
         steps
     }
 
-    /// Divides the siblings of the frame and of its ancestors by the minimum relevance; at most the best 512. Sets the
-    /// reason of omission of the others.
+    /// Divides the siblings of the frame and of its ancestors by the minimum relevance; at most the best 512.
+    /// Sets the reason of omission of the others.
     fn rank(&mut self) -> Ranked {
         let minimum = f32::from(self.settings.minimum_relevance);
         let (mut relevant, mut others) = (Vec::new(), Vec::new());

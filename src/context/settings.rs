@@ -1,4 +1,5 @@
-//! The settings of contexts: budgets in tokens and bytes, minimum relevance, guidance, and the names of the agent's tools.
+//! The settings of contexts: budgets in tokens and bytes, minimum relevance, guidance, and the names of the
+//! agent's tools.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +12,14 @@ use crate::vocabulary::ToolNames;
 
 /// Budgets in tokens and bytes (specification, "Token Budget Configuration").
 ///
-/// A context never exceeds `total` tokens and `bytes` bytes. The other budgets are quotas that divide it: `ancestors`,
-/// `siblings`, `heap` and `children` limit the space of these sections until the rest of the total is distributed;
-/// `current` + `overhead` are reserved for the volatile part, so that it can change without changing the stable part.
+/// A context never exceeds `total` tokens and `bytes` bytes. The other budgets are quotas that divide it:
+/// `ancestors`, `siblings`, `heap` and `children` limit the space of these sections until the rest of the
+/// total is distributed; `current` + `overhead` are reserved for the volatile part, so that it can change
+/// without changing the stable part.
 ///
-/// In JSON: `{"total": 4000, "bytes": 24000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200,
-/// "heap": 1500, "children": 1000}`. Every key is optional; unknown keys are rejected. `overhead`, `heap` and `children`
-/// may be 0; the others must be at least 1.
+/// In JSON: `{"total": 4000, "bytes": 24000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead":
+/// 200, "heap": 1500, "children": 1000}`. Every key is optional; unknown keys are rejected. `overhead`,
+/// `heap` and `children` may be 0; the others must be at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -25,12 +27,12 @@ use crate::vocabulary::ToolNames;
 pub struct Budget {
     /// Maximum number of tokens of a context. Default 4000.
     pub total: usize,
-    /// Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. `None`, the default: six bytes for
-    /// each token of `total`, which leaves all prose room.
+    /// Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. `None`, the default:
+    /// six bytes for each token of `total`, which leaves all prose room.
     ///
-    /// No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while `total` is as
-    /// exact as the token counter. With `O200k`, texts in Greek, Cyrillic or Indic letters have up to ten
-    /// bytes a token, so a larger cap in bytes shows more of them.
+    /// No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while
+    /// `total` is as exact as the token counter. With `O200k`, texts in Greek, Cyrillic or Indic letters have
+    /// up to ten bytes a token, so a larger cap in bytes shows more of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<usize>,
     /// Quota of the ancestors, in tokens. Default 1500.
@@ -40,12 +42,14 @@ pub struct Budget {
     pub siblings: usize,
     /// Quota of the current frame, in tokens. Default 800.
     pub current: usize,
-    /// Quota of the elements around the current frame, in tokens: position, next action, planned children. Default 200.
+    /// Quota of the elements around the current frame, in tokens: position, next action, planned children.
+    /// Default 200.
     pub overhead: usize,
-    /// Quota of the chunks on the heap that are shown verbatim, in tokens. More chunks are shown verbatim if the total
-    /// has room left after everything else. Default 1500.
+    /// Quota of the chunks on the heap that are shown verbatim, in tokens. More chunks are shown verbatim if
+    /// the total has room left after everything else. Default 1500.
     pub heap: usize,
-    /// Quota of the finished children whose results the frame's conversation does not hold, in tokens. Default 1000.
+    /// Quota of the finished children whose results the frame's conversation does not hold, in tokens.
+    /// Default 1000.
     pub children: usize,
 }
 
@@ -81,11 +85,11 @@ impl Budget {
         Self { total, ..Self::default() }
     }
 
-    /// Reads budgets from the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`, `…_SIBLINGS` and
-    /// `…_CURRENT`. Variables that are not set leave the default.
+    /// Reads budgets from the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`, `…_SIBLINGS`
+    /// and `…_CURRENT`. Variables that are not set leave the default.
     ///
-    /// A variable that is not a whole number of tokens from 1 on leaves the default too, and adds an [`Error::Setting`]
-    /// to the returned list.
+    /// A variable that is not a whole number of tokens from 1 on leaves the default too, and adds an
+    /// [`Error::Setting`] to the returned list.
     pub fn from_environment() -> (Self, Vec<Error>) {
         Self::from_variables(variables::from_environment)
     }
@@ -146,7 +150,8 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
     value.parse().ok().filter(|number| *number > 0).ok_or(TOKENS)
 }
 
-/// How much guidance on working with frames a context contains. In JSON `"full"` (the default), `"brief"` or `"none"`.
+/// How much guidance on working with frames a context contains. In JSON `"full"` (the default), `"brief"` or
+/// `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -157,14 +162,16 @@ pub enum Guidance {
     /// planning advice.
     #[default]
     Full,
-    /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without children.
+    /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without
+    /// children.
     Brief,
-    /// No philosophy and no rules, for agents that get them in another way. The planning advice for a root without
-    /// children is still included.
+    /// No philosophy and no rules, for agents that get them in another way. The planning advice for a root
+    /// without children is still included.
     None,
 }
 
-/// Which finished children of a frame its context shows. In JSON `"all"`, `"forgotten"` (the default) or `"none"`.
+/// Which finished children of a frame its context shows. In JSON `"all"`, `"forgotten"` (the default) or
+/// `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -194,16 +201,17 @@ pub enum Form {
     /// in the order in which they ended.
     #[default]
     Cached,
-    /// The form of the specification ("Context XML Format"): `<stack-context session="…">` with the ID of the frame,
-    /// `<completed-siblings count="…">` with the number of those shown, and after them `<failed-siblings count="…">`.
+    /// The form of the specification ("Context XML Format"): `<stack-context session="…">` with the ID of the
+    /// frame, `<completed-siblings count="…">` with the number of those shown, and after them
+    /// `<failed-siblings count="…">`.
     Document,
 }
 
 /// The settings of a context.
 ///
-/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "finishedChildren": "forgotten", "guidance": "full",
-/// "form": "cached", "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
-/// `tools` is omitted if the names are the default ones.
+/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "finishedChildren": "forgotten",
+/// "guidance": "full", "form": "cached", "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`.
+/// Every key is optional; unknown keys are rejected. `tools` is omitted if the names are the default ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -258,8 +266,8 @@ impl Settings {
         Self { budget: Budget::of_total(total), ..Self::default() }
     }
 
-    /// The settings of a context that shows only what surrounds a frame, in at most `total` tokens. Ancestors and siblings
-    /// share it as in the default budget, where three eighths are for the ancestors.
+    /// The settings of a context that shows only what surrounds a frame, in at most `total` tokens. Ancestors
+    /// and siblings share it as in the default budget, where three eighths are for the ancestors.
     pub(super) fn of_surroundings(total: usize) -> Self {
         let ancestors = total / 8 * 3;
         let budget = Budget::of_total(total).ancestors(ancestors).siblings(total - ancestors);
@@ -269,8 +277,8 @@ impl Settings {
     /// Reads settings from JSON.
     ///
     /// # Errors
-    /// [`Error::Json`] if the text is not a JSON object of this shape or has unknown keys; [`Error::Setting`] if a
-    /// value is out of range.
+    /// [`Error::Json`] if the text is not a JSON object of this shape or has unknown keys; [`Error::Setting`]
+    /// if a value is out of range.
     pub fn from_json(text: &str) -> Result<Self> {
         let settings: Self = from_json(text).map_err(|error| Error::of_json("the settings", error))?;
         settings.check()?;

@@ -11,8 +11,8 @@ use super::tokens::TokenCounter;
 use super::xml::escape;
 use crate::frame::{FrameStatus, Handle};
 
-/// It does not name the frame, so that all siblings share a prompt cache up to the end of their ancestors. The element
-/// of the current frame names it.
+/// It does not name the frame, so that all siblings share a prompt cache up to the end of their ancestors.
+/// The element of the current frame names it.
 const STABLE_OPEN: &str = "<stack-context>\n";
 pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
 pub(super) const VOLATILE_OPEN: &str = "<stack-now>\n";
@@ -50,7 +50,8 @@ pub(super) fn ancestor_siblings(ancestor: Handle) -> [Cow<'static, str>; 2] {
     [format!("<ancestor-siblings beside=\"{ancestor}\">\n").into(), "</ancestor-siblings>\n".into()]
 }
 
-/// The tags around finished siblings of the frame, which are completed or have failed; with their number, if the form has it.
+/// The tags around finished siblings of the frame, which are completed or have failed; with their number, if
+/// the form has it.
 pub(super) fn siblings(have_failed: bool, count: Option<usize>) -> [Cow<'static, str>; 2] {
     let [name, open, close] = match have_failed {
         true => ["failed-siblings", "<failed-siblings>\n", "</failed-siblings>\n"],
@@ -74,8 +75,8 @@ pub(super) fn gap(count: usize, from: Handle, to: Handle) -> String {
     format!("<omitted count=\"{count}\" from=\"{from}\" to=\"{to}\"/>\n")
 }
 
-/// The numbers of frames and chunks that the stable part omits. `see` is the frame below which the agent can find
-/// them; its details name what it depends on.
+/// The numbers of frames and chunks that the stable part omits. `see` is the frame below which the agent can
+/// find them; its details name what it depends on.
 pub(super) struct Truncation {
     pub(super) ancestors: usize,
     /// Dependencies of the frame or of its ancestors, except its siblings.
@@ -117,14 +118,14 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
-/// Returns the element that replaces the planned children if all of them are omitted. It costs less than the tags around
-/// them.
+/// Returns the element that replaces the planned children if all of them are omitted. It costs less than the
+/// tags around them.
 pub(super) fn planned_omitted(count: usize) -> String {
     format!("<planned-children count=\"{count}\" omitted=\"{count}\"/>\n")
 }
 
-/// Returns the maximum cost of everything around the frames of a stable part, except the tags of the parts. It depends
-/// on the considered frames, not on the selected ones. `session` is as for [`stable_open`].
+/// Returns the maximum cost of everything around the frames of a stable part, except the tags of the parts.
+/// It depends on the considered frames, not on the selected ones. `session` is as for [`stable_open`].
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, session: Option<&str>, chunks: usize) -> Cost {
     let Considered { handle, ancestors, dependencies, inherited, ancestor_siblings, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));

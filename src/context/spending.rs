@@ -2,8 +2,9 @@
 
 use super::cost::Cost;
 
-/// The cost spent, and the limit. After the first item that does not fit, all later items are refused, even smaller
-/// ones. Otherwise a larger limit could accept the refused item and then have no room for a later one.
+/// The cost spent, and the limit. After the first item that does not fit, all later items are refused, even
+/// smaller ones. Otherwise a larger limit could accept the refused item and then have no room for a later
+/// one.
 #[derive(Debug)]
 pub(super) struct Spending {
     pub(super) spent: Cost,

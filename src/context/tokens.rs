@@ -1,5 +1,6 @@
-//! Token counters: the trait, the specification's estimate, and the exact counter for o200k. Also truncation of texts to
-//! a number of tokens. `approx` has the estimate that is used by default, `counter` finds one by its name.
+//! Token counters: the trait, the specification's estimate, and the exact counter for o200k. Also truncation
+//! of texts to a number of tokens. `approx` has the estimate that is used by default, `counter` finds one by
+//! its name.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -8,9 +9,9 @@ use crate::text::floor_char_boundary;
 
 /// Counts the tokens of a text.
 ///
-/// An implementation must be subadditive: `count(ab) <= count(a) + count(b)`. The library adds the counts of pieces,
-/// and the sum must not be less than the count of the whole text. Pieces of contexts always end with a line end, so it
-/// is sufficient if the condition holds after line ends.
+/// An implementation must be subadditive: `count(ab) <= count(a) + count(b)`. The library adds the counts of
+/// pieces, and the sum must not be less than the count of the whole text. Pieces of contexts always end with
+/// a line end, so it is sufficient if the condition holds after line ends.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,11 +64,11 @@ impl TokenCounter for O200k {
     }
 }
 
-/// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with `indicator`,
-/// followed by `indicator`. Empty if `indicator` alone does not fit.
+/// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with
+/// `indicator`, followed by `indicator`. Empty if `indicator` alone does not fit.
 ///
-/// The beginning ends at the last whitespace in its second half, if there is any. A text that fits only without the
-/// indicator may be cut too.
+/// The beginning ends at the last whitespace in its second half, if there is any. A text that fits only
+/// without the indicator may be cut too.
 ///
 /// ```
 /// use callstack_core::context::{Chars4, truncate};
@@ -78,8 +79,8 @@ pub fn truncate<'a>(text: &'a str, limit: usize, indicator: &str, counter: &dyn 
     truncate_by(text, limit, indicator, &|part| counter.count(part)).0
 }
 
-/// As [`truncate`], with any subadditive cost function; also returns the cost. Examines little more of the text than it
-/// returns.
+/// As [`truncate`], with any subadditive cost function; also returns the cost. Examines little more of the
+/// text than it returns.
 pub(super) fn truncate_by<'a>(
     text: &'a str,
     limit: usize,

@@ -1,5 +1,5 @@
-//! The volatile part of a context, which changes often: planned children, the position among the siblings, the next
-//! action, warnings, suggestions, registers, the task, and the current frame with its newest state.
+//! The volatile part of a context, which changes often: planned children, the position among the siblings,
+//! the next action, warnings, suggestions, registers, the task, and the current frame with its newest state.
 
 use std::sync::Arc;
 
@@ -607,7 +607,8 @@ fn waits_for(tree: &Tree, handle: Handle) -> Option<Handle> {
     lost(tree, handle).or_else(|| needs(tree, handle).next())
 }
 
-/// Returns the first of several frames that waits for another one, with that one; first those that wait in vain.
+/// Returns the first of several frames that waits for another one, with that one; first those that wait in
+/// vain.
 fn first_waiting(tree: &Tree, frames: &[Handle]) -> Option<(Handle, Handle)> {
     let waiting = |find: fn(&Tree, Handle) -> Option<Handle>| {
         frames.iter().find_map(|frame| find(tree, *frame).map(|dependency| (*frame, dependency)))
@@ -650,8 +651,8 @@ fn waiting_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, conside
     })
 }
 
-/// Says that a frame, which is called `who`, depends on one that is not completed: why that is so, and what to do if it
-/// cannot be completed any more.
+/// Says that a frame, which is called `who`, depends on one that is not completed: why that is so, and what
+/// to do if it cannot be completed any more.
 fn waiting_warning(
     contexts: &Contexts,
     wording: &Wording,
@@ -697,8 +698,9 @@ fn remedy(wording: &Wording, tree: &Tree, dependent: Handle, dependency: Handle)
     }
 }
 
-/// Returns warnings about blocked and interrupted children, about planned children that wait in vain, about the child that
-/// finished last if it has failed and none of these waits for it, and about a parent that is not open although the frame is.
+/// Returns warnings about blocked and interrupted children, about planned children that wait in vain, about
+/// the child that finished last if it has failed and none of these waits for it, and about a parent that is
+/// not open although the frame is.
 fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =

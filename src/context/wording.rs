@@ -73,8 +73,8 @@ impl Wording {
         self.escaped.get(role)
     }
 
-    /// Returns the opening tag of the registers. If some are omitted, it names the tool that writes registers, because
-    /// this tool shows all registers if it is called without arguments.
+    /// Returns the opening tag of the registers. If some are omitted, it names the tool that writes
+    /// registers, because this tool shows all registers if it is called without arguments.
     pub(super) fn registers_open(&self, omitted: usize) -> String {
         match (omitted, self.tool(ToolRole::UpdateRegisters)) {
             (0, _) => "<registers>\n".to_owned(),
@@ -92,8 +92,8 @@ impl Wording {
         }
     }
 
-    /// Returns the attributes of a chunk whose XML differs from its content: `escaped` if some characters stand as entities, `note` if XML
-    /// forbids `replaced` of them. Empty if nothing differs.
+    /// Returns the attributes of a chunk whose XML differs from its content: `escaped` if some characters
+    /// stand as entities, `note` if XML forbids `replaced` of them. Empty if nothing differs.
     pub(super) fn chunk_note(&self, is_escaped: bool, replaced: usize) -> String {
         let escaped = if is_escaped { " escaped=\"xml\"" } else { "" };
         if replaced == 0 {
@@ -171,8 +171,9 @@ impl Wording {
         }
     }
 
-    /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the nearest unfinished
-    /// frame above it continues or begins; the caller of a called frame knows how.
+    /// Returns the next action for a frame without open or planned children: to finish it. Then the next
+    /// sibling or the nearest unfinished frame above it continues or begins; the caller of a called frame
+    /// knows how.
     pub(super) fn finish_this(
         &self,
         has_criteria: bool,

@@ -7,9 +7,10 @@ use quick_xml::escape;
 
 use crate::text::replace_hidden;
 
-/// Escapes a text for use as XML element content or attribute value: `&`, `<`, `>` and quotes become entities, line
-/// ends become `\n`, and characters that XML 1.0 forbids become U+FFFD. Characters that are not seen although they change
-/// how a text is read, such as marks of the direction of writing and tags, become character references.
+/// Escapes a text for use as XML element content or attribute value: `&`, `<`, `>` and quotes become
+/// entities, line ends become `\n`, and characters that XML 1.0 forbids become U+FFFD. Characters that are
+/// not seen although they change how a text is read, such as marks of the direction of writing and tags,
+/// become character references.
 ///
 /// An HTML parser reads the same text as an XML parser, except for control characters from U+0080 to U+009F.
 ///
@@ -46,7 +47,8 @@ pub(super) fn attribute(text: &str) -> Cow<'_, str> {
 /// Maximum length of a run of blanks, in characters. Code and tables need no longer ones.
 const BLANKS: usize = 32;
 
-/// Removes surrounding blanks, and shortens each run of more than 32 blank, control or invisible characters to its first
+/// Removes surrounding blanks, and shortens each run of more than 32 blank, control or invisible characters
+/// to its first
 /// 32. Also returns how many characters of runs were left out.
 pub(super) fn without_long_blanks(text: &str) -> (Cow<'_, str>, usize) {
     let text = text.trim();
@@ -94,11 +96,11 @@ fn is_blank(character: char) -> bool {
         || is_forbidden(character)
 }
 
-/// As [`content`], with as few entities as possible, for texts whose exact characters matter. Also returns the number of
-/// characters that XML 1.0 forbids.
+/// As [`content`], with as few entities as possible, for texts whose exact characters matter. Also returns
+/// the number of characters that XML 1.0 forbids.
 ///
-/// A CDATA section would need no entities at all. But to an HTML parser it is a comment that ends at the first `>`, and
-/// what comes then would be elements.
+/// A CDATA section would need no entities at all. But to an HTML parser it is a comment that ends at the
+/// first `>`, and what comes then would be elements.
 pub(super) fn verbatim(text: &str) -> (Cow<'_, str>, usize) {
     let replaced = text.chars().filter(|character| is_forbidden(*character)).count();
     let escaped = escape::minimal_escape(legal(text));
@@ -125,8 +127,8 @@ fn is_forbidden(character: char) -> bool {
     !matches!(character, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// Replaces forbidden characters and normalizes line ends. quick-xml would write forbidden characters unchanged, and
-/// parsers that follow the standard would reject the document.
+/// Replaces forbidden characters and normalizes line ends. quick-xml would write forbidden characters
+/// unchanged, and parsers that follow the standard would reject the document.
 fn legal(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte >= 0x20 && byte != 0xEF || byte == b'\n' || byte == b'\t') {
         return Cow::Borrowed(text);

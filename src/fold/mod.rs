@@ -77,7 +77,8 @@ pub enum Wire {
     Chat,
     /// A request of Gemini's `generateContent`.
     Gemini,
-    /// The messages of OpenCode's hook `experimental.chat.messages.transform`: a list of `{"info": …, "parts": […]}`.
+    /// The messages of OpenCode's hook `experimental.chat.messages.transform`: a list of `{"info": …,
+    /// "parts": […]}`.
     Opencode,
     /// The messages of pi's event `context`: a list of its agent messages.
     Pi,
@@ -118,8 +119,8 @@ impl FromStr for Wire {
 
 /// What [`fold`] may assume and do.
 ///
-/// In JSON: `{"tools": {"push": "begin_task"}, "server": "callstack", "pointer": "callstack log {frame}", "turns": {"floor":
-/// 40000}}`. Every key is optional; unknown keys are rejected.
+/// In JSON: `{"tools": {"push": "begin_task"}, "server": "callstack", "pointer": "callstack log {frame}",
+/// "turns": {"floor": 40000}}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -129,8 +130,8 @@ pub struct FoldSettings {
     /// server.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub tools: ToolNames,
-    /// The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the names of tools, as in
-    /// `mcp__callstack__push`.
+    /// The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the
+    /// names of tools, as in `mcp__callstack__push`.
     pub server: String,
     /// How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call
     /// of the tool that shows a frame. With an empty text, nothing is said.
@@ -196,14 +197,15 @@ pub struct Folded<'a> {
 
 /// What was folded in a request.
 ///
-/// In JSON: `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens": 8120, "returned": 310}],
-/// "turns": [{"turns": 3, "items": 60, "bytes": 90120, "tokens": 31044}]}`.
+/// In JSON: `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens":
+/// 8120, "returned": 310}], "turns": [{"turns": 3, "items": 60, "bytes": 90120, "tokens": 31044}]}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FoldReport {
-    /// The stretches that are gone, in the order of their beginnings. What was pushed and popped within a stretch is not listed.
+    /// The stretches that are gone, in the order of their beginnings. What was pushed and popped within a
+    /// stretch is not listed.
     pub stretches: Vec<FoldedStretch>,
     /// The turns that are folded. Turns that were folded at once are one element.
     pub turns: Vec<FoldedTurns>,

@@ -21,7 +21,8 @@ pub(super) fn is_note_of_words(note: &str) -> bool {
     note.trim_start_matches("\\n").trim_start().starts_with(BEGINNING)
 }
 
-/// The notes with the person's words in an outcome, word for word. A call that the person has refused has failed.
+/// The notes with the person's words in an outcome, word for word. A call that the person has refused has
+/// failed.
 pub(super) fn words(outcome: Value<'_>, has_failed: bool) -> Vec<String> {
     let mut words = Vec::new();
     each_string(outcome, |value| {

@@ -1,4 +1,5 @@
-//! The rule for conversations without frames: finished turns are folded to the person's words and the agent's last answer.
+//! The rule for conversations without frames: finished turns are folded to the person's words and the agent's
+//! last answer.
 //!
 //! A turn runs from the person's words to the agent's last answer before the next words. When the person
 //! writes, and the finished turns that are not folded yet have more tokens together than the floor, these
@@ -47,8 +48,8 @@ pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings:
     plan.gone.iter().any(Option::is_some).then_some(plan)
 }
 
-/// The items of each turn: from a message with the person's words to the next one, if the agent has answered before that. What the
-/// person writes while the agent works, or after a break, belongs to the same turn.
+/// The items of each turn: from a message with the person's words to the next one, if the agent has answered
+/// before that. What the person writes while the agent works, or after a break, belongs to the same turn.
 fn turns(conversation: &Conversation<'_>) -> Vec<Range<usize>> {
     let mut starts = Vec::new();
     let mut is_answered = true;

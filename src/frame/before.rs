@@ -7,7 +7,8 @@ use super::{Change, Frame, FrameEdit, FrameStatus, Handle};
 
 /// What a frame was before a command: the part that the command has changed.
 ///
-/// In JSON: `{"frame": "f3", "values": {"status": "in_progress", "results": null}}`; `edit` is left out if there is none.
+/// In JSON: `{"frame": "f3", "values": {"status": "in_progress", "results": null}}`; `edit` is left out if
+/// there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A named text on the heap of a frame. It is visible in the frame and in all frames below it until it is freed.
+/// A named text on the heap of a frame. It is visible in the frame and in all frames below it until it is
+/// freed.
 ///
 /// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures", "allocatedAt":
-/// 1795293106903, "writtenAt": 1795293106903, "allocatedStep": 3, "writtenStep": 5}`; an empty description and steps
-/// of 0 are omitted.
+/// 1795293106903, "writtenAt": 1795293106903, "allocatedStep": 3, "writtenStep": 5}`; an empty description
+/// and steps of 0 are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -36,8 +37,8 @@ fn is_zero(step: &u64) -> bool {
 
 /// The parameters of a chunk to allocate: see [`Heap::allocate`](crate::stack::Heap::allocate).
 ///
-/// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`. The description is
-/// optional; unknown keys are rejected.
+/// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`. The
+/// description is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -191,7 +191,8 @@ pub enum Change {
     RunStarted {
         /// The settings of the run.
         run: RunSettings,
-        /// The host's description of the agent's other tools, a section of its system prompt. Empty: it has none.
+        /// The host's description of the agent's other tools, a section of its system prompt. Empty: it has
+        /// none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tools: String,
     },
@@ -372,8 +373,8 @@ impl Change {
     }
 }
 
-/// The keys of an event that are read directly: opening a stack reads every event of its history, and these are in most
-/// of them. Serde would buffer an internally tagged enum before it reads it.
+/// The keys of an event that are read directly: opening a stack reads every event of its history, and these
+/// are in most of them. Serde would buffer an internally tagged enum before it reads it.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Key {

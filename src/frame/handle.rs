@@ -123,8 +123,8 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// A reference to a frame: its handle, its session ID, a prefix of a session ID that only one frame has, or a title that
-/// only one frame has. Handles and texts convert into it. In JSON a reference is a string.
+/// A reference to a frame: its handle, its session ID, a prefix of a session ID that only one frame has, or a
+/// title that only one frame has. Handles and texts convert into it. In JSON a reference is a string.
 ///
 /// # How a text is read
 ///
@@ -211,8 +211,8 @@ pub(crate) fn has_handle_form(text: &str) -> bool {
     text.strip_prefix('f').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns the shortest text that names the frame with this ID: the ID itself or, if it would be read otherwise, the ID
-/// with `id:` before it. Texts for agents and errors show IDs in this form.
+/// Returns the shortest text that names the frame with this ID: the ID itself or, if it would be read
+/// otherwise, the ID with `id:` before it. Texts for agents and errors show IDs in this form.
 pub(crate) fn reference_to_id(session_id: &str) -> Cow<'_, str> {
     match has_handle_form(session_id) || session_id.starts_with(ID_PREFIX) {
         true => Cow::Owned(format!("{ID_PREFIX}{session_id}")),

@@ -134,8 +134,8 @@ pub struct Released {
     pub how: Release,
 }
 
-/// How a frame is let go. In JSON: `{"how": "ended"}`, `{"how": "putBack", "until": 1795293111000}`, `{"how": "interrupted"}`,
-/// `{"how": "stopped", "reason": "Too slow"}`.
+/// How a frame is let go. In JSON: `{"how": "ended"}`, `{"how": "putBack", "until": 1795293111000}`, `{"how":
+/// "interrupted"}`, `{"how": "stopped", "reason": "Too slow"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -494,8 +494,8 @@ enum FlatFinish {
     },
     /// The frame is put back.
     Later {
-        /// How long it waits, in milliseconds, at most 86400000. Default: a second after its first time, twice as long after each
-        /// further one, at most a minute.
+        /// How long it waits, in milliseconds, at most 86400000. Default: a second after its first time,
+        /// twice as long after each further one, at most a minute.
         wait: Option<u64>,
     },
 }
@@ -527,7 +527,8 @@ impl From<FlatFinish> for Finish {
 
 /// How the work on a frame has ended.
 ///
-/// In JSON: `{"status": "completed"}`, or `{"status": "in_progress", "until": 1795293167903}` for a frame that was put back.
+/// In JSON: `{"status": "completed"}`, or `{"status": "in_progress", "until": 1795293167903}` for a frame
+/// that was put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -562,6 +563,7 @@ pub struct WorkLeft {
     pub begun: usize,
     /// Blocked frames that wait for an answer, or for an actor that resumes them.
     pub blocked: usize,
-    /// Frames that could be held, but are assigned to others: workers of other names get them only if they name the frame.
+    /// Frames that could be held, but are assigned to others: workers of other names get them only if they
+    /// name the frame.
     pub assigned: usize,
 }

@@ -70,7 +70,8 @@ impl FrameLimits {
     }
 }
 
-/// The limits in words, such as `40 turns, 120000 tokens, 5 US dollars, model small, tools Read, Edit`; empty if there are none.
+/// The limits in words, such as `40 turns, 120000 tokens, 5 US dollars, model small, tools Read, Edit`; empty
+/// if there are none.
 impl fmt::Display for FrameLimits {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.tools.as_ref().map(|tools| match &tools[..] {

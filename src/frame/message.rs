@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// One message of a conversation with a model.
 ///
-/// In JSON the key `role` names the variant: `{"role": "assistant", "text": "", "calls": [{"id": "call_1", "name":
-/// "read_file", "arguments": "{\"path\": \"a.py\"}"}]}`.
+/// In JSON the key `role` names the variant: `{"role": "assistant", "text": "", "calls": [{"id": "call_1",
+/// "name": "read_file", "arguments": "{\"path\": \"a.py\"}"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "RunMessage"))]
@@ -33,7 +33,8 @@ pub enum Message {
         name: String,
         /// The text of the answer.
         text: String,
-        /// True if the tool call failed; the text then states the reason. Default false; omitted in JSON if false.
+        /// True if the tool call failed; the text then states the reason. Default false; omitted in JSON if
+        /// false.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },

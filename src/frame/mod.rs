@@ -1,5 +1,5 @@
-//! The data types of a frame: handle, status and table of transitions, record, heap chunks, registers, messages, and
-//! events.
+//! The data types of a frame: handle, status and table of transitions, record, heap chunks, registers,
+//! messages, and events.
 //!
 //! This layer does not use any other module of the crate; all other modules build on it.
 

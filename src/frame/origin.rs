@@ -8,7 +8,8 @@ use crate::text::fnv_of;
 /// What the file of a plan said of a frame at the last import or export. With it, changes in the file since
 /// then can be told from changes that were made here.
 ///
-/// In JSON: `{"plan": "beads", "id": "app-2", "after": "app-1", "status": "planned", "checksums": {"title": 4, "parent": 8}}`.
+/// In JSON: `{"plan": "beads", "id": "app-2", "after": "app-1", "status": "planned", "checksums": {"title":
+/// 4, "parent": 8}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

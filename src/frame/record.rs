@@ -11,8 +11,8 @@ use super::{
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
 
-/// The beginning of the results of a salvaged frame. The reason and the work that was done follow, then `]` and the words
-/// of the session.
+/// The beginning of the results of a salvaged frame. The reason and the work that was done follow, then `]`
+/// and the words of the session.
 pub const SALVAGED: &str = "[auto-completed: ";
 
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
@@ -49,18 +49,20 @@ pub struct Frame {
     pub success_criteria: String,
     /// Compacted success criteria, for prompts. Empty: prompts use the full criteria.
     pub success_criteria_compacted: String,
-    /// The full instruction: what is to be done, what is known, what is to be returned. At most [`Frame::LONGEST_TASK`] characters.
-    /// The frame's own context shows it, and the prompt for its session; contexts of other frames do not.
+    /// The full instruction: what is to be done, what is known, what is to be returned. At most
+    /// [`Frame::LONGEST_TASK`] characters. The frame's own context shows it, and the prompt for its session;
+    /// contexts of other frames do not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub task: String,
     /// How urgent the frame is. `None`: as urgent as the frame above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// Words of a team for the frame, such as `backend`, by which lists are filtered. At most [`Frame::MOST_LABELS`], each at most
-    /// [`Frame::LONGEST_LABEL`] characters. Contexts do not show them.
+    /// Words of a team for the frame, such as `backend`, by which lists are filtered. At most
+    /// [`Frame::MOST_LABELS`], each at most [`Frame::LONGEST_LABEL`] characters. Contexts do not show them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// The person or agent that does the work. Workers of other names leave the frame to them. Contexts do not show it.
+    /// The person or agent that does the work. Workers of other names leave the frame to them. Contexts do
+    /// not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
     /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since
@@ -108,8 +110,8 @@ pub struct Frame {
     /// criteria for good. Until then they follow the session's title and what the person writes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
-    /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix
-    /// epoch. Absent if that is not known: then the context of the parent shows the results.
+    /// Time at which the conversation of the parent received the results of this frame, in milliseconds since
+    /// the Unix epoch. Absent if that is not known: then the context of the parent shows the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<u64>,
     /// Time at which the frame's own conversation was compacted or started again, in milliseconds since the
@@ -174,8 +176,8 @@ const KEYS: &[&str] = &[
     REVISION_KEY, HANDLE_KEY,
 ];
 
-/// The keys of a frame's file that hold the revision of the tree at which the file was written, and the frame's handle. Records
-/// have no such keys.
+/// The keys of a frame's file that hold the revision of the tree at which the file was written, and the
+/// frame's handle. Records have no such keys.
 const REVISION_KEY: &str = "revision";
 const HANDLE_KEY: &str = "handle";
 
@@ -190,8 +192,8 @@ pub(crate) struct FrameFile<'a> {
 }
 
 impl Frame {
-    /// Maximum length of an ID, in characters. IDs become variables and arguments of commands, names in notes and lines in messages,
-    /// and systems refuse to start a command with a long variable.
+    /// Maximum length of an ID, in characters. IDs become variables and arguments of commands, names in notes
+    /// and lines in messages, and systems refuse to start a command with a long variable.
     pub const LONGEST_ID: usize = 1_000;
     /// Maximum length of a task, in characters.
     pub const LONGEST_TASK: usize = 100_000;
@@ -330,8 +332,8 @@ impl Frame {
         self.current_question()?.answer.as_deref()
     }
 
-    /// Why a frame that others may depend on has no results for them: the reason of its invalidation, or the results of
-    /// its failure. `None` if it can still be completed, or was.
+    /// Why a frame that others may depend on has no results for them: the reason of its invalidation, or the
+    /// results of its failure. `None` if it can still be completed, or was.
     pub fn lost_because(&self) -> Option<&str> {
         match self.status {
             FrameStatus::Failed => Some(self.dense_results()),
@@ -355,8 +357,8 @@ impl Frame {
         handle.parse::<Handle>().is_ok().then_some(session_id)
     }
 
-    /// The ID of a frame that is worked on in the conversation of this session, which has another frame of its own:
-    /// `ses_1~f4`.
+    /// The ID of a frame that is worked on in the conversation of this session, which has another frame of
+    /// its own: `ses_1~f4`.
     pub fn id_in_conversation(session_id: &str, handle: Handle) -> String {
         format!("{session_id}~{handle}")
     }
@@ -394,7 +396,8 @@ impl Frame {
         self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
     }
 
-    /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.
+    /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file
+    /// has none.
     pub(crate) fn take_revision(&mut self) -> u64 {
         let revision = self.extra.get(REVISION_KEY).and_then(Value::as_u64);
         if revision.is_some() {
@@ -403,7 +406,8 @@ impl Frame {
         revision.unwrap_or(0)
     }
 
-    /// Removes the handle from a record that was read from a frame's file, and returns it. `None` if the file has none.
+    /// Removes the handle from a record that was read from a frame's file, and returns it. `None` if the file
+    /// has none.
     pub(crate) fn take_handle(&mut self) -> Option<Handle> {
         let handle = self.extra.get(HANDLE_KEY)?.as_str()?.parse().ok()?;
         self.extra.remove(HANDLE_KEY);
@@ -467,8 +471,8 @@ impl Default for FrameStatus {
 
 /// The immutable part of a frame: title and success criteria.
 ///
-/// In JSON: `{"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD"}`. Only
-/// `title` is required.
+/// In JSON: `{"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD"}`.
+/// Only `title` is required.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -588,7 +592,8 @@ impl<'de> Deserialize<'de> for Parent {
 #[serde(from = "FlatNewFrame")]
 #[non_exhaustive]
 pub struct NewFrame {
-    /// The frame's ID: the ID of the host's session, at most 1,000 characters. `None`: an ID of the form `plan-…` is generated.
+    /// The frame's ID: the ID of the host's session, at most 1,000 characters. `None`: an ID of the form
+    /// `plan-…` is generated.
     #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
     pub session_id: Option<String>,
     /// Title and criteria.
@@ -607,8 +612,9 @@ pub struct NewFrame {
     /// What the frame may do and spend. Default: what the frame above it may do and spend.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub limits: FrameLimits,
-    /// The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or the nearest open frame
-    /// above it; without `caller` the active frame, if there is one ([`Parent::Auto`]).
+    /// The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or
+    /// the nearest open frame above it; without `caller` the active frame, if there is one
+    /// ([`Parent::Auto`]).
     #[cfg_attr(feature = "schema", schemars(default, with = "Option<FrameRef>"))]
     pub parent: Parent,
     /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.

@@ -1,11 +1,12 @@
-//! Registers: eight short texts of working memory for an agent, with the names and limits of the specification.
+//! Registers: eight short texts of working memory for an agent, with the names and limits of the
+//! specification.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the eight registers. In JSON its name, such as `"R1_PLAN"`. The specification fixes the set, so a `match` can be
-/// exhaustive.
+/// One of the eight registers. In JSON its name, such as `"R1_PLAN"`. The specification fixes the set, so a
+/// `match` can be exhaustive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Register {
@@ -96,8 +97,8 @@ pub type RegisterValues = BTreeMap<Register, String>;
 
 /// The registers of a frame. An empty register holds an empty text.
 ///
-/// The JSON object contains only registers that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE": "testing"}`.
-/// Values that exceed a register's limit are cut when they are read or set.
+/// The JSON object contains only registers that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE":
+/// "testing"}`. Values that exceed a register's limit are cut when they are read or set.
 ///
 /// ```
 /// use callstack_core::frame::{Register, Registers};
@@ -151,9 +152,9 @@ impl Registers {
         Register::ALL.iter().map(|register| (*register, self.get(*register))).filter(|(_, value)| !value.is_empty())
     }
 
-    /// Returns the registers of a child at its push (specification, "On push_frame"). The child inherits plan,
-    /// constraints, assumptions and open questions. Its goal is `objective`, its next action is empty, its phase is
-    /// `entering: <name>`, and its status states that the frame was entered.
+    /// Returns the registers of a child at its push (specification, "On push_frame"). The child inherits
+    /// plan, constraints, assumptions and open questions. Its goal is `objective`, its next action is empty,
+    /// its phase is `entering: <name>`, and its status states that the frame was entered.
     #[must_use]
     pub fn pushed(&self, name: &str, objective: &str) -> Self {
         let mut child = self.clone();
@@ -164,9 +165,9 @@ impl Registers {
         child
     }
 
-    /// Returns the registers of a parent at the pop of its child (specification, "On pop_frame"). The status is the
-    /// child's result, the phase is `returned from: <name>`, the next action is empty, and the open questions are the
-    /// child's. Goal, plan, constraints and assumptions of the parent are unchanged.
+    /// Returns the registers of a parent at the pop of its child (specification, "On pop_frame"). The status
+    /// is the child's result, the phase is `returned from: <name>`, the next action is empty, and the open
+    /// questions are the child's. Goal, plan, constraints and assumptions of the parent are unchanged.
     #[must_use]
     pub fn popped(&self, child: &Registers, name: &str, result: &str) -> Self {
         let mut parent = self.clone();

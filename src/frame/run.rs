@@ -17,8 +17,8 @@ pub enum MemoryModel {
 
 /// The settings of a run. They are fixed when the run starts.
 ///
-/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500, "shortPrompt": false}`.
-/// Every key is optional; unknown keys are rejected.
+/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000, "sharedResults": true,
+/// "resultsBudget": 1500, "shortPrompt": false}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -26,8 +26,8 @@ pub enum MemoryModel {
 pub struct RunSettings {
     /// The memory that the agent manages. Default `heap`.
     pub memory: MemoryModel,
-    /// Maximum depth of a frame, that is, the number of its ancestors; the root of the run has depth 0. Deeper pushes
-    /// are refused with [`Error::TooDeep`](crate::Error::TooDeep). Default 5.
+    /// Maximum depth of a frame, that is, the number of its ancestors; the root of the run has depth 0.
+    /// Deeper pushes are refused with [`Error::TooDeep`](crate::Error::TooDeep). Default 5.
     pub max_depth: usize,
     /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
@@ -57,7 +57,8 @@ impl RunSettings {
         short_prompt: bool,
     }
 
-    /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap visibility").
+    /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap
+    /// visibility").
     pub const HEAP_CEILING: usize = 5_000;
     /// Default of [`results_budget`](RunSettings::results_budget), in tokens.
     pub const RESULTS_BUDGET: usize = 1_500;

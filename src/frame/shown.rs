@@ -16,8 +16,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a message as errors show it: the whole text, or its first and last 1,000 characters with ` … ` in between,
-/// because a message can begin with the cause and end with the place or the advice.
+/// Returns a message as errors show it: the whole text, or its first and last 1,000 characters with ` … ` in
+/// between, because a message can begin with the cause and end with the place or the advice.
 pub(crate) fn shown_message(text: &str) -> Cow<'_, str> {
     if text.chars().nth(2 * LONGEST_END).is_none() {
         return Cow::Borrowed(text);

@@ -59,8 +59,8 @@ impl FrameSpans {
         }
     }
 
-    /// The time during which the frame was worked on up to `now`, in milliseconds: since its beginning, without the times
-    /// during which it was blocked. 0 if it has not begun.
+    /// The time during which the frame was worked on up to `now`, in milliseconds: since its beginning,
+    /// without the times during which it was blocked. 0 if it has not begun.
     ///
     /// ```
     /// use callstack_core::frame::{FrameSpans, Span};

@@ -78,8 +78,8 @@ impl Default for StackState {
     }
 }
 
-/// How many finished trees a `state.json` leaves out. Their frames are in the folder `frames`, a file each. In JSON
-/// `{"roots": 30000, "frames": 930000}`.
+/// How many finished trees a `state.json` leaves out. Their frames are in the folder `frames`, a file each.
+/// In JSON `{"roots": 30000, "frames": 930000}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinishedTrees {

@@ -217,8 +217,8 @@ impl FromStr for FrameStatus {
     }
 }
 
-/// The statuses that a pop can set. In JSON a name such as `"completed"`. The specification fixes the set, so a `match`
-/// can be exhaustive.
+/// The statuses that a pop can set. In JSON a name such as `"completed"`. The specification fixes the set, so
+/// a `match` can be exhaustive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -19,8 +19,8 @@ pub enum CompactionType {
 
 /// A summary of a frame's conversation that was requested and does not exist yet. It outlives the process.
 ///
-/// In JSON: `{"type": "manual_summary", "note": "the failing test", "requestedAt": 1795293106903}`. The keys `note` and
-/// `blockedBecause` are optional.
+/// In JSON: `{"type": "manual_summary", "note": "the failing test", "requestedAt": 1795293106903}`. The keys
+/// `note` and `blockedBecause` are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -32,7 +32,8 @@ pub struct SummaryRequest {
     /// A request for the content of the summary. It is added to the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Only for [`CompactionType::FrameCompletion`]: why the frame is blocked with the summary. `None`: it is completed.
+    /// Only for [`CompactionType::FrameCompletion`]: why the frame is blocked with the summary. `None`: it is
+    /// completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_because: Option<String>,
     /// Time of the request, in milliseconds since the Unix epoch.

@@ -22,11 +22,11 @@ pub struct Timeline {
 pub struct TimedRequest {
     /// The frame that the request belongs to.
     pub handle: Handle,
-    /// The time at which the request was sent, in milliseconds since the Unix epoch: `ended_at` less the duration that the
-    /// host has reported, and not before the first event.
+    /// The time at which the request was sent, in milliseconds since the Unix epoch: `ended_at` less the
+    /// duration that the host has reported, and not before the first event.
     pub begun_at: u64,
-    /// The time at which the host reported the request, which is the end of its answer, in milliseconds since the Unix
-    /// epoch.
+    /// The time at which the host reported the request, which is the end of its answer, in milliseconds since
+    /// the Unix epoch.
     pub ended_at: u64,
     /// The request, as the host reported it.
     pub request: ModelRequest,

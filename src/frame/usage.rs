@@ -4,7 +4,8 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
-/// One request to a model, as the host reports it. Numbers of tokens are those that the model's provider counts.
+/// One request to a model, as the host reports it. Numbers of tokens are those that the model's provider
+/// counts.
 ///
 /// The three numbers of the prompt do not overlap, and `output` does not contain `reasoning`: the prompt has
 /// `uncachedInput + cacheRead + cacheWrite` tokens, the answer `output + reasoning`.
@@ -223,8 +224,8 @@ pub(crate) fn add_usage(list: &mut Vec<ModelUsage>, usage: &ModelUsage) {
 /// The requests of a frame, and the requests of the frame and everything below it, with an entry for each
 /// model. The costs of these requests too, as far as hosts have told them.
 ///
-/// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}], "ownCostMicroUsd": 120000,
-/// "totalCostMicroUsd": 640000}`, each entry a [`ModelUsage`].
+/// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}],
+/// "ownCostMicroUsd": 120000, "totalCostMicroUsd": 640000}`, each entry a [`ModelUsage`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,5 @@
-//! Import of other tools' plans as frames: Task Master's `tasks.json`, Beads' `issues.jsonl`, and check lists in Markdown.
+//! Import of other tools' plans as frames: Task Master's `tasks.json`, Beads' `issues.jsonl`, and check lists
+//! in Markdown.
 //!
 //! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed
 //! entries are reported with their place; all others are imported. A byte order mark is not a defect.
@@ -50,14 +51,15 @@ pub use update::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate, compa
 const CRITERIA_CHARACTERS: usize = 150;
 const RESULTS_CHARACTERS: usize = 400;
 
-/// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) with tasks has one root frame.
+/// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) with tasks has one
+/// root frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imported {
     /// The frames. IDs are unique, and parents and dependencies exist.
     pub frames: Vec<Frame>,
-    /// Defects of the file: entries that were left out or changed, logs that do not come with their frames, and IDs that have the form
-    /// of a handle (see [`FrameRef`](crate::FrameRef)).
+    /// Defects of the file: entries that were left out or changed, logs that do not come with their frames,
+    /// and IDs that have the form of a handle (see [`FrameRef`](crate::FrameRef)).
     pub problems: Vec<Problem>,
     /// True if parts of the file could not be read. What the plan does not have may be in these parts.
     pub is_incomplete: bool,
@@ -70,7 +72,8 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The plan with a text before all its IDs, for example because a stack has frames with these IDs already.
+    /// The plan with a text before all its IDs, for example because a stack has frames with these IDs
+    /// already.
     #[must_use]
     pub fn with_prefix(mut self, prefix: &str) -> Self {
         for frame in &mut self.frames {
@@ -234,8 +237,8 @@ fn in_conflict(what: &'static str, text: &str) -> Option<Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text has none of the formats, or no line of a Beads file is an issue; [`Error::Version`] for a state that a newer version of
-/// the library wrote.
+/// [`Error::Json`] if the text has none of the formats, or no line of a Beads file is an issue;
+/// [`Error::Version`] for a state that a newer version of the library wrote.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems, .. } = match Format::of(text)? {
         Format::State => return state(text),
@@ -250,8 +253,9 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     Ok((tree, problems))
 }
 
-/// Detects the format of a text and reads frames from it, to be added to an existing tree. The logs of a state's frames stay where the
-/// state comes from, so a `logPath` is taken out of its frame and reported in [`Imported::problems`].
+/// Detects the format of a text and reads frames from it, to be added to an existing tree. The logs of a
+/// state's frames stay where the state comes from, so a `logPath` is taken out of its frame and reported in
+/// [`Imported::problems`].
 ///
 /// ```
 /// use callstack_core::{Stack, import};
@@ -335,8 +339,8 @@ fn handle_form(session_id: &str) -> Option<Problem> {
     })
 }
 
-/// Creates the frame of a task. The compacted texts are the sentences of the full ones that say most. Only a finished task
-/// has results.
+/// Creates the frame of a task. The compacted texts are the sentences of the full ones that say most. Only a
+/// finished task has results.
 fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Texts) -> Frame {
     let results = Some(texts.results).filter(|results| status.is_finished() && !results.is_empty());
     Frame {
@@ -398,8 +402,8 @@ fn take_assignee(object: &mut Map<String, Value>, place: &str, collector: &mut C
     assignee
 }
 
-/// Takes a text out of an object: also a number, and a list of texts, which are its lines. A value of another type is reported and remains
-/// with the other keys.
+/// Takes a text out of an object: also a number, and a list of texts, which are its lines. A value of another
+/// type is reported and remains with the other keys.
 fn take_text(object: &mut Map<String, Value>, key: &str, place: &str, collector: &mut Collector) -> Option<String> {
     let is_line = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
     match object.get(key)? {

@@ -8,7 +8,8 @@ pub(super) use crate::text::milliseconds;
 pub(super) fn rfc3339(milliseconds: u64) -> String {
     let (seconds, fraction) = (milliseconds / 1000, milliseconds % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of the year 0: a year ends with its leap day. (Hinnant, "chrono-compatible low-level date algorithms".)
+    // Days since 1 March of the year 0: a year ends with its leap day. (Hinnant, "chrono-compatible low-level
+    // date algorithms".)
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -16,8 +16,8 @@ pub(crate) enum RunCommand {
     Reply { run: FrameRef, reply: Reply },
     /// Adds a message of the user to the current conversation.
     Tell { run: FrameRef, text: String },
-    /// Executes a tool call about agent memory, or answers it with the reason why its arguments cannot be read.
-    /// `session_id` becomes the ID of the frame that the tool call may push.
+    /// Executes a tool call about agent memory, or answers it with the reason why its arguments cannot be
+    /// read. `session_id` becomes the ID of the frame that the tool call may push.
     Operate { run: FrameRef, call: String, operation: Result<Operation, String>, session_id: String },
     /// Records the answer to a tool call that is not about agent memory.
     Answer { run: FrameRef, call: String, text: String, is_error: bool },
@@ -27,8 +27,8 @@ pub(crate) enum RunCommand {
 
 /// Checks a command against a tree and returns the commit that executes it. Changes nothing.
 ///
-/// `now` is in milliseconds since the Unix epoch. With `keeps_logs`, the commit also appends the messages to the logs
-/// of their frames.
+/// `now` is in milliseconds since the Unix epoch. With `keeps_logs`, the commit also appends the messages to
+/// the logs of their frames.
 pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: bool) -> Result<Commit> {
     let mut draft = match command {
         RunCommand::Start { run, session_id } => machine::start(tree, run, session_id, now)?,
@@ -48,8 +48,8 @@ pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: boo
     Ok(draft.finish())
 }
 
-/// Adds the messages of a draft to the logs of their frames. The first message of a new frame is written together with
-/// the first reply to it, so a push creates no file.
+/// Adds the messages of a draft to the logs of their frames. The first message of a new frame is written
+/// together with the first reply to it, so a push creates no file.
 fn log_messages(draft: &mut Draft<'_>) {
     let (tree, now) = (draft.tree, draft.now);
     let added = draft.events().iter().filter_map(|event| match &event.change {
@@ -70,8 +70,8 @@ fn log_messages(draft: &mut Draft<'_>) {
     }
 }
 
-/// Returns a message as a log entry with the time at which it is logged. The model's messages have the key `step` with the
-/// number of the step.
+/// Returns a message as a log entry with the time at which it is logged. The model's messages have the key
+/// `step` with the number of the step.
 fn entry(message: &Message, step: u64, now: u64) -> Value {
     let mut entry = json!(message);
     entry["time"] = now.into();

@@ -7,8 +7,8 @@ use crate::frame::{Chunk, Handle};
 use crate::text::one_line;
 use crate::tree::HeapUsage;
 
-/// Writes the section of the heap: the index, every chunk verbatim between two lines of hyphens, and a warning if the
-/// heap has more than `ceiling` characters. Writes nothing if there are no chunks.
+/// Writes the section of the heap: the index, every chunk verbatim between two lines of hyphens, and a
+/// warning if the heap has more than `ceiling` characters. Writes nothing if there are no chunks.
 pub(super) fn write_section(chunks: &[(Handle, &Chunk)], step: u64, ceiling: usize, out: &mut String) {
     if chunks.is_empty() {
         return;

@@ -19,15 +19,15 @@ const TITLE_LENGTH: usize = 60;
 
 /// The parameters of a run to start: see [`Stack::start_run`](crate::Stack::start_run).
 ///
-/// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`. The keys `title`, `sessionID`,
-/// `settings` and `tools` are optional; unknown keys are rejected.
+/// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`. The keys `title`,
+/// `sessionID`, `settings` and `tools` are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewRun {
-    /// The agent's task. Must not be blank. It becomes the success criteria of the root frame and the first message of
-    /// its conversation.
+    /// The agent's task. Must not be blank. It becomes the success criteria of the root frame and the first
+    /// message of its conversation.
     pub task: String,
     /// The title of the root frame. Default: the first line of the task, cut to 60 characters.
     pub title: Option<String>,
@@ -37,8 +37,9 @@ pub struct NewRun {
     /// The kind of memory and its limits. Default: stack and heap.
     #[serde(default)]
     pub settings: RunSettings,
-    /// A description of the agent's other tools in Markdown, up to 100,000 characters. It is a section of the system
-    /// prompt. It is stored with the run, so a process that resumes the run uses the same prompt. Default: empty.
+    /// A description of the agent's other tools in Markdown, up to 100,000 characters. It is a section of the
+    /// system prompt. It is stored with the run, so a process that resumes the run uses the same prompt.
+    /// Default: empty.
     #[serde(default)]
     pub tools: String,
 }
@@ -92,8 +93,8 @@ impl NewRun {
 
 /// A reply of a model: text, tool calls, or both.
 ///
-/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`. All
-/// keys are optional; unknown keys are rejected.
+/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\":
+/// \"api\"}"}]}`. All keys are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -101,11 +102,11 @@ impl NewRun {
 pub struct Reply {
     /// The text. Default: empty.
     pub text: String,
-    /// The tool calls, in order. Default: empty. If an ID is empty or already used in the conversation, a new ID is
-    /// generated.
+    /// The tool calls, in order. Default: empty. If an ID is empty or already used in the conversation, a new
+    /// ID is generated.
     pub calls: Vec<ToolCall>,
-    /// True if the provider has cut the reply at its maximum length. None of its tool calls is carried out then, and a
-    /// message tells the model so. Default false.
+    /// True if the provider has cut the reply at its maximum length. None of its tool calls is carried out
+    /// then, and a message tells the model so. Default false.
     pub cut: bool,
 }
 
@@ -138,7 +139,8 @@ pub enum Operation {
         /// A description of the result that the child must return. May be empty.
         return_spec: String,
     },
-    /// Pops the current frame as completed (`pop_frame`). Its parent gets all of this as the answer to `push_frame`.
+    /// Pops the current frame as completed (`pop_frame`). Its parent gets all of this as the answer to
+    /// `push_frame`.
     Pop {
         /// The results of the frame. Must not be blank.
         result: String,
@@ -261,7 +263,8 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
     })
 }
 
-/// Makes the IDs of tool calls unique and not empty. Answers are matched by ID, and some models omit or repeat IDs.
+/// Makes the IDs of tool calls unique and not empty. Answers are matched by ID, and some models omit or
+/// repeat IDs.
 fn make_call_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
     let earlier = conversation.iter().flat_map(|message| match &**message {
         Message::Assistant { calls, .. } => calls.as_slice(),
@@ -293,8 +296,8 @@ pub(super) fn answer<'t>(
     Ok(draft)
 }
 
-/// Executes a tool call about agent memory, or answers it with the reason why it is refused. `session_id` becomes the
-/// ID of the frame that the tool call may push.
+/// Executes a tool call about agent memory, or answers it with the reason why it is refused. `session_id`
+/// becomes the ID of the frame that the tool call may push.
 pub(super) fn operate<'t>(
     tree: &'t Tree,
     root: Handle,
@@ -313,8 +316,8 @@ pub(super) fn operate<'t>(
     })
 }
 
-/// Answers a `push_frame` tool call whose frame was ended outside of the run, for example by a command of the host.
-/// Without an answer the run would wait forever.
+/// Answers a `push_frame` tool call whose frame was ended outside of the run, for example by a command of the
+/// host. Without an answer the run would wait forever.
 pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     let mut draft = Draft::new(tree, now);
@@ -483,7 +486,8 @@ impl Turn<'_> {
     }
 }
 
-/// Returns the first message of a child's conversation. The child sees nothing else of its parent's conversation.
+/// Returns the first message of a child's conversation. The child sees nothing else of its parent's
+/// conversation.
 fn briefing(objective: &str, context: &str, return_spec: &str) -> Result<String> {
     if objective.trim().is_empty() {
         return Err(Error::Empty { field: "objective" });

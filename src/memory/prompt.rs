@@ -1,4 +1,5 @@
-//! The system prompts of agents that manage their own memory: one for each [`MemoryModel`], with and without shared results.
+//! The system prompts of agents that manage their own memory: one for each [`MemoryModel`], with and without
+//! shared results.
 
 use crate::frame::{MemoryModel, RunSettings};
 
@@ -13,8 +14,8 @@ macro_rules! section {
 /// the settings want the short form, it also says what is worth keeping, and which mistakes cost most.
 /// Examples of briefings come from the host, with its tools.
 ///
-/// `tools` is the host's description of the agent's other tools, which is inserted after the introduction; empty if
-/// there are none. The prompt does not change during a run, so prompt caches keep it.
+/// `tools` is the host's description of the agent's other tools, which is inserted after the introduction;
+/// empty if there are none. The prompt does not change during a run, so prompt caches keep it.
 pub fn system_prompt(settings: &RunSettings, tools: &str) -> String {
     let has_registers = settings.memory == MemoryModel::Registers;
     let teaches = !settings.short_prompt;

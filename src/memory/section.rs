@@ -1,5 +1,5 @@
-//! The section `<memory>` at the end of a prompt's newest message: its tags, and how all other texts of the prompt are
-//! kept from looking like them or like a line of the section.
+//! The section `<memory>` at the end of a prompt's newest message: its tags, and how all other texts of the
+//! prompt are kept from looking like them or like a line of the section.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,9 @@ pub(super) fn section(body: &str) -> String {
     [MEMORY_BEGINS, &*without_tags(body), MEMORY_ENDS].concat()
 }
 
-/// Returns a text in which `<memory>` and `</memory>` are `&lt;memory>` and `&lt;/memory>`, also those with spaces,
-/// characters that cannot be seen, or capital letters. A tag with attributes is not changed: the section has none.
+/// Returns a text in which `<memory>` and `</memory>` are `&lt;memory>` and `&lt;/memory>`, also those with
+/// spaces, characters that cannot be seen, or capital letters. A tag with attributes is not changed: the
+/// section has none.
 pub(super) fn without_tags(text: &str) -> Cow<'_, str> {
     let mut tags = text.match_indices('<').filter(|(place, _)| is_tag(&text[place + 1..])).peekable();
     if tags.peek().is_none() {

@@ -19,9 +19,9 @@ const REPEATS_TOLD: usize = 3;
 
 /// The next thing that a run needs from its host.
 ///
-/// In JSON the key `next` names the variant: `{"next": "ask", "system": "…", "messages": […], …}`, `{"next": "call",
-/// "id": "call_1", "name": "read_file", "arguments": "{}"}` or `{"next": "over", "status": "completed", "results":
-/// "…"}`.
+/// In JSON the key `next` names the variant: `{"next": "ask", "system": "…", "messages": […], …}`, `{"next":
+/// "call", "id": "call_1", "name": "read_file", "arguments": "{}"}` or `{"next": "over", "status":
+/// "completed", "results": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "next", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -44,7 +44,8 @@ pub enum Next {
 
 /// The prompt for a model in one step.
 ///
-/// In JSON: `{"step": 1, "frame": "f1", "depth": 0, "system": "…", "messages": [{"role": "user", "text": "…"}]}`.
+/// In JSON: `{"step": 1, "frame": "f1", "depth": 0, "system": "…", "messages": [{"role": "user", "text":
+/// "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -58,11 +59,11 @@ pub struct Prompt {
     pub depth: usize,
     /// The system prompt. It is the same in every step of a run.
     pub system: String,
-    /// The conversation of the current frame, in order. The text of the newest message ends with a section `<memory>`:
-    /// the step, the frame, the registers and the heap.
+    /// The conversation of the current frame, in order. The text of the newest message ends with a section
+    /// `<memory>`: the step, the frame, the registers and the heap.
     ///
-    /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It is not a
-    /// separate message, because not every model accepts a user message after tool messages.
+    /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It
+    /// is not a separate message, because not every model accepts a user message after tool messages.
     ///
     /// With [`RunSettings::shared_results`], the text of the first message begins with the element
     /// `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame,
@@ -93,8 +94,9 @@ pub struct RunStatus {
     pub frame: Handle,
     /// The depth of the current frame in the run. The root of the run has depth 0.
     pub depth: usize,
-    /// Number of consecutive steps with the same tool calls in the current frame, up to and including the last step; 0
-    /// before the first step. Updates of registers are ignored in steps that also call other tools.
+    /// Number of consecutive steps with the same tool calls in the current frame, up to and including the
+    /// last step; 0 before the first step. Updates of registers are ignored in steps that also call other
+    /// tools.
     pub repeats: usize,
 }
 
@@ -122,8 +124,8 @@ pub(crate) fn status(tree: &Tree, root: Handle) -> Result<RunStatus> {
     Ok(RunStatus { settings: run.settings, steps: run.steps, frame, depth, repeats })
 }
 
-/// Returns the child that is open in the same run. It can only be the newest one, because the children of a run's frame
-/// work one after the other.
+/// Returns the child that is open in the same run. It can only be the newest one, because the children of a
+/// run's frame work one after the other.
 fn open_child(tree: &Tree, frame: Handle) -> Option<Handle> {
     newest_child(tree, frame).filter(|child| tree.node(*child).status().is_open())
 }
@@ -170,7 +172,8 @@ pub(super) fn pending(conversation: Option<&Conversation>) -> &[ToolCall] {
     calls.get(answers.len()..).unwrap_or_default()
 }
 
-/// Returns the tool calls of the model's last message, and the messages after it that answer them, in their order.
+/// Returns the tool calls of the model's last message, and the messages after it that answer them, in their
+/// order.
 pub(super) fn last_step(conversation: Option<&Conversation>) -> (&[ToolCall], &[Arc<Message>]) {
     let reply = conversation.and_then(Conversation::last_reply);
     let Some((Message::Assistant { calls, .. }, after)) = reply else { return (&[], &[]) };
@@ -184,8 +187,8 @@ pub(super) fn is_told(conversation: Option<&Conversation>) -> bool {
     newest.is_some_and(|message| matches!(**message, Message::User { .. }))
 }
 
-/// Returns the number of consecutive messages of the model, up to the last one, with the same tool calls. Updates of
-/// registers are ignored in messages that also call other tools.
+/// Returns the number of consecutive messages of the model, up to the last one, with the same tool calls.
+/// Updates of registers are ignored in messages that also call other tools.
 fn repeats(messages: &[Arc<Message>]) -> usize {
     let mut steps = messages.iter().rev().filter_map(|message| match &**message {
         Message::Assistant { calls, .. } => Some(calls),

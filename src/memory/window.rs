@@ -69,8 +69,9 @@ impl ContextWindow {
     /// Shortens a prompt until it has at most the size `room`, or until nothing is left to shorten. Then
     /// [`Fit::size`] is still larger.
     ///
-    /// `measure` returns the size of a text, mostly in tokens. From three quarters of the room on, a line at the end of
-    /// the memory tells the model to end the frame or to push what remains of its work. The line is not in the history.
+    /// `measure` returns the size of a text, mostly in tokens. From three quarters of the room on, a line at
+    /// the end of the memory tells the model to end the frame or to push what remains of its work. The line
+    /// is not in the history.
     pub fn fit(&mut self, prompt: &mut Prompt, room: usize, measure: impl Fn(&str) -> usize) -> Fit {
         let earlier = self.shortened.entry(prompt.frame).or_default();
         let messages = &mut prompt.messages;

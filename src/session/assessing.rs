@@ -54,9 +54,9 @@ impl Turn<'_> {
         assessment
     }
 
-    /// At the autonomy level `auto`, requests a recommended pop: when the session is idle, it is compacted, and the
-    /// frame is ended with the summary as results. It is completed if its goal seems to be reached, and blocked if it
-    /// makes no progress or its context is full. Returns true if the pop was requested.
+    /// At the autonomy level `auto`, requests a recommended pop: when the session is idle, it is compacted,
+    /// and the frame is ended with the summary as results. It is completed if its goal seems to be reached,
+    /// and blocked if it makes no progress or its context is full. Returns true if the pop was requested.
     pub fn finish_if_auto(&mut self, session_id: &str, frame: Handle, assessment: &Assessment) -> bool {
         let is_due = self.sessions.autonomy.settings.level == AutonomyLevel::Auto && assessment.is_recommended;
         let is_requested = self.sessions.compactions.is_pending(session_id, CompactionType::FrameCompletion);

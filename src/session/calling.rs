@@ -20,8 +20,8 @@ impl Turn<'_> {
     /// Checks that a frame below this parent may be called. `None`: the frame is a root.
     ///
     /// # Errors
-    /// [`Error::TooDeep`] if the frame would have more than [`CallSettings::max_depth`](calls::CallSettings::max_depth)
-    /// ancestors.
+    /// [`Error::TooDeep`] if the frame would have more than
+    /// [`CallSettings::max_depth`](calls::CallSettings::max_depth) ancestors.
     pub fn check_depth(&self, parent: Option<Handle>) -> Result<()> {
         let limit = self.sessions.calls.settings.max_depth;
         match parent {
@@ -357,7 +357,8 @@ impl Turn<'_> {
         self.release(&caller);
     }
 
-    /// Stops the calls that have reached their time limit, and answers the tool calls that have waited long enough.
+    /// Stops the calls that have reached their time limit, and answers the tool calls that have waited long
+    /// enough.
     pub(super) fn stop_overdue_calls(&mut self) {
         for id in self.sessions.calls.overdue(self.now) {
             if self.sessions.calls.waits.contains_key(&id) {
@@ -392,8 +393,8 @@ impl Turn<'_> {
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// Ends the salvaging of a call: blocks its frame, with the last message of its session as results so far, and answers
-    /// the call.
+    /// Ends the salvaging of a call: blocks its frame, with the last message of its session as results so
+    /// far, and answers the call.
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = call.progress.clone() else { return };

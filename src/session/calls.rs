@@ -26,7 +26,8 @@ const RESULTS_CHARACTERS: usize = 16_000;
 const TASK_CHARACTERS: usize = 16_000;
 /// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
-/// Minimum length of the results of each of several frames in one answer, in characters, and maximum number of such frames.
+/// Minimum length of the results of each of several frames in one answer, in characters, and maximum number
+/// of such frames.
 const LEAST_CHARACTERS: usize = 500;
 const REPORTED: usize = 50;
 /// The longest title in an answer, in bytes.
@@ -55,8 +56,8 @@ pub enum CallPlace {
 
 /// The settings of calls.
 ///
-/// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4, "limits": {"maxTokens": 900000}}`. Every key is optional; unknown keys are
-/// rejected.
+/// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4, "limits":
+/// {"maxTokens": 900000}}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -66,11 +67,11 @@ pub struct CallSettings {
     pub r#in: CallPlace,
     /// Maximum number of ancestors of a called frame. Default 5.
     pub max_depth: usize,
-    /// Default time limit of a call, in milliseconds, from the beginning of its work. At the limit the call is aborted and
-    /// salvaged. 0: no limit. Default 0.
+    /// Default time limit of a call, in milliseconds, from the beginning of its work. At the limit the call
+    /// is aborted and salvaged. 0: no limit. Default 0.
     pub time_limit: u64,
-    /// Maximum number of called sessions that work at the same time. A session that waits for other calls does not work.
-    /// Further calls are queued, and begin in their order. 0: no limit. Default 4.
+    /// Maximum number of called sessions that work at the same time. A session that waits for other calls
+    /// does not work. Further calls are queued, and begin in their order. 0: no limit. Default 4.
     pub max_concurrent: usize,
     /// How long a host holds the frames of its calls after its last sign of activity, in milliseconds, at
     /// most a day. After that time the frames count as interrupted, and other hosts can resume them. At an
@@ -475,8 +476,8 @@ impl Calls {
         self.get(id).map_or(0, |call| call.time_limit)
     }
 
-    /// The time at which the next call reaches its time limit, on the clock of [`Turn::now`](super::Turn::now). `None`
-    /// if no call has a time limit.
+    /// The time at which the next call reaches its time limit, on the clock of
+    /// [`Turn::now`](super::Turn::now). `None` if no call has a time limit.
     pub fn deadline(&self) -> Option<u64> {
         self.limits.next()
     }
@@ -581,7 +582,8 @@ pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
     format!("its session ended without {pop}")
 }
 
-/// The answer for the caller of a frame, from the current tree. `problem` is the reason if the frame could not be run.
+/// The answer for the caller of a frame, from the current tree. `problem` is the reason if the frame could
+/// not be run.
 pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNames) -> String {
     let node = tree.node(handle);
     if let Some(problem) = problem.filter(|_| node.status().is_unfinished()) {
@@ -675,8 +677,8 @@ pub(crate) fn listed(frames: &[Handle]) -> String {
     frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the caller of a frame learns about its end: status, question, results, artifacts, decisions, and what is still open
-/// below it. `characters` is the maximum length of each text.
+/// What the caller of a frame learns about its end: status, question, results, artifacts, decisions, and what
+/// is still open below it. `characters` is the maximum length of each text.
 fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> Vec<String> {
     let node = tree.node(handle);
     let frame = node.record();

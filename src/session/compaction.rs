@@ -1,8 +1,9 @@
-//! Compaction, that is, the replacement of a session's conversation by a summary: the prompt for the summary, its
-//! extraction from the session's messages, and its validation (specification, "Compaction Integration").
+//! Compaction, that is, the replacement of a session's conversation by a summary: the prompt for the summary,
+//! its extraction from the session's messages, and its validation (specification, "Compaction Integration").
 //!
-//! A summary that is empty, or that contains less than the frame's results, is refused, and the frame keeps its
-//! results. Artifacts and decisions belong to the frame and not to the conversation, so no summary changes them.
+//! A summary that is empty, or that contains less than the frame's results, is refused, and the frame keeps
+//! its results. Artifacts and decisions belong to the frame and not to the conversation, so no summary
+//! changes them.
 //!
 //! ```
 //! use callstack_core::session::compaction::{Compactions, CompactionType, Message, SummaryRequest, judge};
@@ -81,8 +82,8 @@ pub struct Compactions {
 }
 
 impl Compactions {
-    /// Requests a compaction of a session, or sets the reason for the next one. A later request replaces an earlier
-    /// one. A blank note counts as none.
+    /// Requests a compaction of a session, or sets the reason for the next one. A later request replaces an
+    /// earlier one. A blank note counts as none.
     pub fn request(&mut self, session_id: &str, request: SummaryRequest) {
         let note = request.note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
         let request = SummaryRequest { note, ..request };
@@ -102,7 +103,8 @@ impl Compactions {
         pending.is_some_and(|pending| pending.request.compaction_type == compaction_type)
     }
 
-    /// Returns true once if a compaction of this type is pending. The caller must then ask the host to compact.
+    /// Returns true once if a compaction of this type is pending. The caller must then ask the host to
+    /// compact.
     pub fn begin(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
         self.is_pending(session_id, compaction_type) && self.begin_any(session_id)
     }
@@ -125,8 +127,8 @@ impl Compactions {
         prompt(compaction_type, frame, children, next.and_then(|request| request.note.as_deref()))
     }
 
-    /// Notes that a session was compacted and whether its summary was accepted. Returns the request; if there was none,
-    /// one of the type [`CompactionType::Overflow`].
+    /// Notes that a session was compacted and whether its summary was accepted. Returns the request; if there
+    /// was none, one of the type [`CompactionType::Overflow`].
     pub fn finished(&mut self, session_id: &str, is_taken: bool) -> SummaryRequest {
         self.statistics.compactions += 1;
         match is_taken {
@@ -236,8 +238,8 @@ pub struct Message {
     /// True if the message still changes, for example because the model writes it. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
-    /// Time at which the message began, in milliseconds since the Unix epoch. If it is absent, the frame's log has the time
-    /// at which the message was logged.
+    /// Time at which the message began, in milliseconds since the Unix epoch. If it is absent, the frame's
+    /// log has the time at which the message was logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<u64>,
     /// All text parts of the message, joined.
@@ -265,8 +267,8 @@ impl Message {
 pub struct Summary {
     /// The full text.
     pub text: String,
-    /// The beginning of the text for the prompts of other frames: at most 400 characters, followed by `…` if text is
-    /// left out. Ends at the end of a line or sentence if possible.
+    /// The beginning of the text for the prompts of other frames: at most 400 characters, followed by `…` if
+    /// text is left out. Ends at the end of a line or sentence if possible.
     pub compacted: String,
     /// True if the host marked no message as the summary, so the last message of the assistant was used.
     pub is_fallback: bool,
@@ -288,8 +290,8 @@ pub enum Refusal {
     SaysLess,
 }
 
-/// Finds the newest summary among a session's messages, or else the last text of the assistant, and compares it with
-/// the frame's results.
+/// Finds the newest summary among a session's messages, or else the last text of the assistant, and compares
+/// it with the frame's results.
 ///
 /// # Errors
 /// [`Refusal::Missing`], [`Refusal::Empty`], [`Refusal::SaysLess`].

@@ -121,8 +121,8 @@ pub enum Effect {
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// Compact a session. Then report [`SessionCompacted`](super::HostEvent::SessionCompacted), without messages if
-    /// the compaction failed.
+    /// Compact a session. Then report [`SessionCompacted`](super::HostEvent::SessionCompacted), without
+    /// messages if the compaction failed.
     CompactSession {
         /// ID of the session.
         #[serde(rename = "sessionID")]
@@ -148,8 +148,8 @@ pub enum Effect {
         /// have ended, or what they wait for.
         ended: Vec<Handle>,
     },
-    /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with an empty
-    /// list if the session does not exist.
+    /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with
+    /// an empty list if the session does not exist.
     ReadMessages {
         /// ID of the session.
         #[serde(rename = "sessionID")]

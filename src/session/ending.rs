@@ -36,7 +36,8 @@ impl Turn<'_> {
         known.or(above) == Some(caller) && caller != child && !self.sessions.is_called(child)
     }
 
-    /// Ends the frame of an idle subagent: at once if its answer is known, otherwise when its messages are read.
+    /// Ends the frame of an idle subagent: at once if its answer is known, otherwise when its messages are
+    /// read.
     pub(super) fn end(&mut self, session_id: String, ending: Ending) {
         if self.unfinished_frame(&session_id).is_none() {
             // Its agent has popped it.

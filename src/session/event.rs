@@ -77,7 +77,8 @@ pub enum HostEvent {
         /// The host's error message.
         message: String,
     },
-    /// A session was deleted, or was not found when [`DescribeSession`](super::Effect::DescribeSession) asked for it.
+    /// A session was deleted, or was not found when [`DescribeSession`](super::Effect::DescribeSession) asked
+    /// for it.
     SessionDeleted {
         /// ID of the session.
         #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
@@ -162,8 +163,9 @@ pub enum HostEvent {
         /// The request.
         request: Box<ModelRequest>,
     },
-    /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
-    /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
+    /// A message of a session is finished: it will not change any more. It is appended to the log of the
+    /// session's frame. A host that does not report this has logs that grow only when frames end and
+    /// conversations are compacted.
     MessageFinished {
         /// ID of the session.
         #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
@@ -181,9 +183,9 @@ pub enum HostEvent {
         tool_call_id: Option<String>,
         /// The tool's name.
         tool: String,
-        /// Path of the file that the tool was called with, if there is one. The file counts as written if the tool is known
-        /// to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`, `MultiEdit`,
-        /// `NotebookEdit`.
+        /// Path of the file that the tool was called with, if there is one. The file counts as written if the
+        /// tool is known to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`,
+        /// `Edit`, `MultiEdit`, `NotebookEdit`.
         path: Option<String>,
         /// The command line that the tool has run in a shell, if there is one. The files that it names as
         /// changed count as changed: see [`changes_of_command`](super::changes_of_command).
@@ -228,8 +230,9 @@ pub enum HostEvent {
     },
 }
 
-/// A change of a file by a tool. In JSON the key `kind` names the variant: `{"kind": "written", "path": "src/a.ts"}`,
-/// `{"kind": "deleted", "path": "src/a.ts"}`, `{"kind": "renamed", "from": "src/a.ts", "to": "src/b.ts"}`.
+/// A change of a file by a tool. In JSON the key `kind` names the variant: `{"kind": "written", "path":
+/// "src/a.ts"}`, `{"kind": "deleted", "path": "src/a.ts"}`, `{"kind": "renamed", "from": "src/a.ts", "to":
+/// "src/b.ts"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
@@ -272,7 +275,8 @@ impl FileChange {
         }
     }
 
-    /// The artifact that names the change: `src/a.ts`, `src/a.ts (deleted)`, `src/b.ts (renamed from src/a.ts)`.
+    /// The artifact that names the change: `src/a.ts`, `src/a.ts (deleted)`, `src/b.ts (renamed from
+    /// src/a.ts)`.
     pub fn artifact(&self) -> String {
         match self {
             FileChange::Written { path } => path.clone(),

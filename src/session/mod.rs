@@ -1,7 +1,8 @@
-//! Sessions of a host: handles the events that the host reports, and decides the actions that follow from them.
+//! Sessions of a host: handles the events that the host reports, and decides the actions that follow from
+//! them.
 //!
-//! This layer knows frames and trees. It reads no clock and performs no actions: it gets events with their times, and
-//! returns actions.
+//! This layer knows frames and trees. It reads no clock and performs no actions: it gets events with their
+//! times, and returns actions.
 
 mod answering;
 mod assessing;

@@ -18,7 +18,8 @@ use crate::frame::{FrameRef, FrameStatus, Handle, ModelRequest};
 use crate::text::beginning;
 use crate::tree::{Command, Records, Tree};
 
-/// Names of the tools that write the file with which they are called: those of OpenCode, then those of Claude.
+/// Names of the tools that write the file with which they are called: those of OpenCode, then those of
+/// Claude.
 const WRITING_TOOLS: [&str; 9] =
     ["write", "edit", "multiedit", "patch", "apply_patch", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
@@ -141,8 +142,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles everything that is due: expired suggestions, idle subagents, calls that have reached their time limit, and
-    /// blocked frames that were answered.
+    /// Handles everything that is due: expired suggestions, idle subagents, calls that have reached their
+    /// time limit, and blocked frames that were answered.
     pub fn poll(&mut self) {
         self.sessions.autonomy.suggestions.expire(self.now);
         let steps = self.sessions.subagents.poll(self.now);
@@ -182,8 +183,8 @@ impl Turn<'_> {
         self.released.extend(waiting);
     }
 
-    /// Delays the description of a child session if its parent is not known, or if it may be the session of a call.
-    /// Returns true if it was delayed.
+    /// Delays the description of a child session if its parent is not known, or if it may be the session of a
+    /// call. Returns true if it was delayed.
     fn put_off(&mut self, session_id: &str, parent: &str, title: &str, is_subagent: bool) -> bool {
         let event = || {
             let (session_id, parent_id) = (session_id.to_owned(), Some(parent.to_owned()));
@@ -314,7 +315,8 @@ impl Turn<'_> {
         self.sessions.known.entry(session_id.to_owned()).or_default().requested(request);
     }
 
-    /// Records the requests that have waited for the frame of a session, which exists or is created by this turn.
+    /// Records the requests that have waited for the frame of a session, which exists or is created by this
+    /// turn.
     pub(super) fn record_requests(&mut self, session_id: &str) {
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let frame = FrameRef::Id(session_id.to_owned());

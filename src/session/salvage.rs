@@ -1,5 +1,5 @@
-//! The results of frames whose sessions have ended without a pop: the reason, the work that was done, and a summary or the
-//! last words of the session.
+//! The results of frames whose sessions have ended without a pop: the reason, the work that was done, and a
+//! summary or the last words of the session.
 
 use super::compaction::Message;
 use super::turn::Turn;

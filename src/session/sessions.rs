@@ -1,4 +1,5 @@
-//! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
+//! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed
+//! events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,8 +98,8 @@ struct News {
 }
 
 impl Sessions {
-    /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`](super::Turn::now). `None` if nothing is
-    /// pending.
+    /// The time at which [`Sessions::poll`] should be called, on the clock of
+    /// [`Turn::now`](super::Turn::now). `None` if nothing is pending.
     pub fn deadline(&self) -> Option<u64> {
         let look = (!self.blocked.is_empty() || !self.calls.is_empty()).then_some(self.next_look);
         [self.subagents.deadline(), self.calls.deadline(), look].into_iter().flatten().min()
@@ -373,7 +374,8 @@ impl Sessions {
         waiting
     }
 
-    /// Keeps the description of a child session until it is known which sessions were created for the caller's calls.
+    /// Keeps the description of a child session until it is known which sessions were created for the
+    /// caller's calls.
     pub(super) fn put_aside(&mut self, caller: &str, event: ReceivedEvent) {
         self.unassigned.entry(caller.to_owned()).or_default().push(event);
     }

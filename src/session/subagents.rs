@@ -1,13 +1,13 @@
-//! Tracking of subagents, that is, of child sessions that the host's own tools start: their detection, the creation of
-//! their frames, and their completion when they are idle (specification, "Subagent Integration").
+//! Tracking of subagents, that is, of child sessions that the host's own tools start: their detection, the
+//! creation of their frames, and their completion when they are idle (specification, "Subagent Integration").
 //!
-//! A child session whose title matches a pattern is a subagent. It gets a frame immediately, so that its first request
-//! already contains its own context. Any other child session gets a frame when it becomes idle after the minimum
-//! duration and the minimum number of messages in the settings.
+//! A child session whose title matches a pattern is a subagent. It gets a frame immediately, so that its
+//! first request already contains its own context. Any other child session gets a frame when it becomes idle
+//! after the minimum duration and the minimum number of messages in the settings.
 //!
-//! A subagent is completed when the tool that has started it returns with its answer. For hosts that do not report this,
-//! a child session with a frame that is idle for a delay is completed; any activity before the end of the delay cancels the
-//! completion.
+//! A subagent is completed when the tool that has started it returns with its answer. For hosts that do not
+//! report this, a child session with a frame that is idle for a delay is completed; any activity before the
+//! end of the delay cancels the completion.
 //!
 //! ```
 //! use callstack_core::Tree;
@@ -41,8 +41,8 @@ const REMEMBERED: u64 = 3_600_000;
 /// The settings of subagents (specification, "Subagent Integration").
 ///
 /// In JSON: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
-/// "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": ["subagent"]}`.
-/// Every key is optional; unknown keys are rejected.
+/// "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns":
+/// ["subagent"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -54,20 +54,21 @@ pub struct SubagentSettings {
     pub min_duration: u64,
     /// Minimum number of messages of a session without a matching title to get a frame. Default 3.
     pub min_message_count: u64,
-    /// Whether a subagent is completed automatically: when its tool returns, or when it is idle. Default true.
+    /// Whether a subagent is completed automatically: when its tool returns, or when it is idle. Default
+    /// true.
     pub auto_complete_on_idle: bool,
     /// Idle time after which a subagent is completed, in milliseconds. Default 5,000.
     pub idle_completion_delay: u64,
     /// Whether the context of its frame is added to a child session's requests. Default true.
     pub inject_parent_context: bool,
-    /// Whether the answer of an automatically completed subagent, which is its last assistant message, becomes its
-    /// frame's results. Default true.
+    /// Whether the answer of an automatically completed subagent, which is its last assistant message,
+    /// becomes its frame's results. Default true.
     pub propagate_summaries: bool,
-    /// Regular expressions for titles, ignoring case: a child session whose title matches one of them is a subagent.
-    /// Default `@.*subagent`, `subagent`, `\[Task\]`.
+    /// Regular expressions for titles, ignoring case: a child session whose title matches one of them is a
+    /// subagent. Default `@.*subagent`, `subagent`, `\[Task\]`.
     ///
-    /// At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}` is too
-    /// large. The first 300 characters of a title are matched.
+    /// At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so
+    /// `x{1000}` is too large. The first 300 characters of a title are matched.
     pub patterns: Vec<String>,
 }
 
@@ -100,9 +101,9 @@ impl SubagentSettings {
 
     /// Reads the settings from environment variables, which the function `look_up` returns:
     /// `STACK_SUBAGENT_ENABLED`, `STACK_SUBAGENT_MIN_DURATION`, `STACK_SUBAGENT_MIN_MESSAGES`,
-    /// `STACK_SUBAGENT_AUTO_COMPLETE`, `STACK_SUBAGENT_IDLE_DELAY` and `STACK_SUBAGENT_PATTERNS` (separated by commas).
-    /// Variables that are not set leave the defaults. An invalid variable is reported as [`Error::Setting`] in the
-    /// returned list, and its default is used.
+    /// `STACK_SUBAGENT_AUTO_COMPLETE`, `STACK_SUBAGENT_IDLE_DELAY` and `STACK_SUBAGENT_PATTERNS` (separated
+    /// by commas). Variables that are not set leave the defaults. An invalid variable is reported as
+    /// [`Error::Setting`] in the returned list, and its default is used.
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
         let mut variables = Variables::new(&look_up);
@@ -138,7 +139,8 @@ pub(super) enum Ending {
     Failed(String),
 }
 
-/// The known data of a child session. Times are in milliseconds, on the clock of [`Turn::now`](super::Turn::now).
+/// The known data of a child session. Times are in milliseconds, on the clock of
+/// [`Turn::now`](super::Turn::now).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -163,7 +165,8 @@ pub struct Subagent {
     pub has_frame: bool,
     /// True if the session is idle, that is, waiting for its next message.
     pub is_idle: bool,
-    /// Time at which the session is completed, unless there is activity before. `None` if no completion is scheduled.
+    /// Time at which the session is completed, unless there is activity before. `None` if no completion is
+    /// scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completes_at: Option<u64>,
     /// Time of the completion; `None` before it.
@@ -216,8 +219,9 @@ impl Default for Subagents {
 }
 
 impl Subagents {
-    /// Creates a tracker without sessions. The returned list contains an [`Error::Setting`] for each pattern that is
-    /// not a regular expression or exceeds a limit of [`SubagentSettings::patterns`]; such a pattern is ignored.
+    /// Creates a tracker without sessions. The returned list contains an [`Error::Setting`] for each pattern
+    /// that is not a regular expression or exceeds a limit of [`SubagentSettings::patterns`]; such a pattern
+    /// is ignored.
     pub fn new(settings: SubagentSettings) -> (Self, Vec<Error>) {
         let (patterns, problems) = TitlePatterns::compile(&settings.patterns);
         let subagents = Self {
@@ -254,8 +258,8 @@ impl Subagents {
         self.patterns.clone()
     }
 
-    /// Reports a new child session. If it is already known, only its title is updated. Does nothing if tracking
-    /// is disabled. `fits` is true if the title matches a pattern.
+    /// Reports a new child session. If it is already known, only its title is updated. Does nothing if
+    /// tracking is disabled. `fits` is true if the title matches a pattern.
     pub(super) fn created(
         &mut self,
         session_id: &str,
@@ -382,8 +386,8 @@ impl Subagents {
         None
     }
 
-    /// Reports that a session is completed. `automatically` is true after the idle delay, and false for a pop by the
-    /// session itself or by a tool. Returns false if the session is unknown or was already completed.
+    /// Reports that a session is completed. `automatically` is true after the idle delay, and false for a pop
+    /// by the session itself or by a tool. Returns false if the session is unknown or was already completed.
     pub(crate) fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none());
         let Some(session) = session else { return false };
@@ -416,8 +420,8 @@ impl Subagents {
         }
     }
 
-    /// Returns the idle subagents that are due for completion. Forgets sessions that were completed an hour ago or
-    /// earlier.
+    /// Returns the idle subagents that are due for completion. Forgets sessions that were completed an hour
+    /// ago or earlier.
     pub(super) fn poll(&mut self, now: u64) -> Vec<Step> {
         for session_id in self.expiries.due(now) {
             self.sessions.remove(&session_id);
@@ -433,8 +437,8 @@ impl Subagents {
         due.into_iter().map(|session_id| Step::End(session_id, Ending::Idle)).collect()
     }
 
-    /// Time at which the next idle subagent is due for completion, on the clock of [`Turn::now`](super::Turn::now);
-    /// `None` if no completion is scheduled.
+    /// Time at which the next idle subagent is due for completion, on the clock of
+    /// [`Turn::now`](super::Turn::now); `None` if no completion is scheduled.
     pub fn deadline(&self) -> Option<u64> {
         self.completions.next()
     }

@@ -44,8 +44,8 @@ impl Turn<'_> {
         let Some(frame) = self.sessions.place(&session_id, self.tree) else { return };
         let children = self.finished_children(frame);
         let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
-        // A host can report the end of the compaction later than it asks for the next context. If the compaction fails,
-        // the context repeats what the conversation still holds.
+        // A host can report the end of the compaction later than it asks for the next context. If the
+        // compaction fails, the context repeats what the conversation still holds.
         self.sessions.autonomy.suggestions.end(frame);
         self.forget(&session_id);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
@@ -62,7 +62,8 @@ impl Turn<'_> {
         self.sessions.replaced(session_id, self.tree);
     }
 
-    /// The newest finished children, whose results the context shows after a compaction: their handles and titles.
+    /// The newest finished children, whose results the context shows after a compaction: their handles and
+    /// titles.
     fn finished_children(&self, frame: Handle) -> Vec<String> {
         if self.sessions.hides_finished_children {
             return Vec::new();
@@ -113,7 +114,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Records a summary as the results of a frame, and ends the frame if the compaction was requested for that.
+    /// Records a summary as the results of a frame, and ends the frame if the compaction was requested for
+    /// that.
     fn take_summary(&mut self, session_id: &str, frame: Handle, request: SummaryRequest, summary: Summary) {
         let data = json!({ "sessionID": session_id, "type": request.compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);

@@ -29,8 +29,8 @@ const MATCHED_CHARACTERS: usize = 300;
 pub(crate) struct TitlePatterns(Arc<[Regex]>);
 
 impl TitlePatterns {
-    /// Compiles patterns. The list has an [`Error::Setting`] for each one that is not a regular expression or exceeds a
-    /// limit; such a pattern is ignored.
+    /// Compiles patterns. The list has an [`Error::Setting`] for each one that is not a regular expression or
+    /// exceeds a limit; such a pattern is ignored.
     pub(crate) fn compile(patterns: &[String]) -> (Self, Vec<Error>) {
         let setting = |value: String, expected| Error::Setting { name: "patterns".into(), value, expected };
         let mut problems = Vec::new();

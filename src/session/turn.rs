@@ -10,8 +10,8 @@ use crate::tree::{Command, Tree};
 
 /// One decision about sessions and tree, which collects [`Action`]s in order.
 ///
-/// A turn changes the state of the sessions immediately. It does not change the tree: its commands are executed after
-/// the turn, by the caller of [`Turn::into_actions`].
+/// A turn changes the state of the sessions immediately. It does not change the tree: its commands are
+/// executed after the turn, by the caller of [`Turn::into_actions`].
 #[derive(Debug)]
 #[must_use = "the actions of the turn must be executed"]
 pub struct Turn<'a> {

@@ -157,8 +157,8 @@ impl Stack {
     /// process changes the tree meanwhile. Commands do not wait for it.
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
-    /// the store.
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the
+    /// events; the errors of the store.
     pub(super) fn compare_snapshot(&self) -> Result<Compared> {
         self.refresh()?;
         let no_snapshots = Error::InMemory { what: "snapshots" };

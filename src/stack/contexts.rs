@@ -12,12 +12,12 @@ use crate::frame::FrameRef;
 use crate::frame::Handle;
 
 impl Stack {
-    /// Returns the context of a frame: the text for the frame's agent in the next request to a model. A context is
-    /// cached for its frame and settings until a frame that it shows changes.
+    /// Returns the context of a frame: the text for the frame's agent in the next request to a model. A
+    /// context is cached for its frame and settings until a frame that it shows changes.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], with the number of tokens that
-    /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], with the number of
+    /// tokens that are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.advised_context(&frame.into(), settings, Advice::default())
     }

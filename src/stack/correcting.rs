@@ -80,9 +80,9 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not completed, or belongs to a run;
-    /// [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if a frame above it has ended, [`Error::ParentPlanned`] if
-    /// one is planned; [`Error::Held`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not
+    /// completed, or belongs to a run; [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if a
+    /// frame above it has ended, [`Error::ParentPlanned`] if one is planned; [`Error::Held`].
     pub fn reopen(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Reopened> {
         let events = self.execute(Command::Reopen { frame: frame.into(), reason: reason.into() })?;
         let handle = events[0].handle;
@@ -93,8 +93,8 @@ impl Stack {
         Ok(Reopened { handle, waiting, begun })
     }
 
-    /// Invalidates a frame and all planned frames below it: they are removed from the plan. Frames below it that are
-    /// in_progress or blocked do not change.
+    /// Invalidates a frame and all planned frames below it: they are removed from the plan. Frames below it
+    /// that are in_progress or blocked do not change.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank;

@@ -1,5 +1,5 @@
-//! The time limit of one call. It covers everything that the call waits for: other threads, the store, and the locks of
-//! files.
+//! The time limit of one call. It covers everything that the call waits for: other threads, the store, and
+//! the locks of files.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ impl Deadline {
         Self::begin(self.remaining().min(limit))
     }
 
-    /// The error of a call that has waited for another thread of this process. `path` is what the other thread uses.
+    /// The error of a call that has waited for another thread of this process. `path` is what the other
+    /// thread uses.
     pub(super) fn missed(&self, path: String) -> Error {
         Error::Busy { path, waited: self.waited() }
     }

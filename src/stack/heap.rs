@@ -15,8 +15,8 @@ pub struct Heap<'a> {
 }
 
 impl Stack {
-    /// Returns the heap that a frame sees. The frame is looked up when the heap is used; an unknown frame is an error
-    /// then.
+    /// Returns the heap that a frame sees. The frame is looked up when the heap is used; an unknown frame is
+    /// an error then.
     ///
     /// ```
     /// use callstack_core::frame::NewChunk;
@@ -34,11 +34,12 @@ impl Stack {
         Heap { stack: self, frame: frame.into() }
     }
 
-    /// Sets registers of a frame. From then on the frame uses registers: its contexts show them, and its children
-    /// inherit some of them when they start. A value that exceeds its register's limit is cut.
+    /// Sets registers of a frame. From then on the frame uses registers: its contexts show them, and its
+    /// children inherit some of them when they start. A value that exceeds its register's limit is cut.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
     pub fn update_registers(&self, frame: impl Into<FrameRef>, registers: RegisterValues) -> Result<()> {
         self.execute(Command::UpdateRegisters { frame: frame.into(), registers }).map(drop)
     }
@@ -46,15 +47,16 @@ impl Stack {
     /// The registers of a frame; `None` if it uses none.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::Broken`](crate::Error::Broken).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::Broken`](crate::Error::Broken).
     pub fn registers(&self, frame: impl Into<FrameRef>) -> Result<Option<Registers>> {
         self.query(frame, |tree, handle| tree.node(handle).record().registers.as_deref().cloned())
     }
 }
 
 impl Heap<'_> {
-    /// The chunks that the context of this frame does not show as a whole, because there is no room for them. `settings`: those of the context.
+    /// The chunks that the context of this frame does not show as a whole, because there is no room for them.
+    /// `settings`: those of the context.
     ///
     /// # Errors
     /// As [`Stack::context`].
@@ -64,14 +66,15 @@ impl Heap<'_> {
         Ok(chunks.filter(|chunk| chunk.shown != Shown::Whole).map(|chunk| chunk.name.clone()).collect())
     }
 
-    /// Allocates a chunk on the heap of this frame. The frame and all frames below it see the chunk until it is freed:
-    /// contexts show it verbatim, even after the conversation has been compacted. A chunk for all frames of a tree
-    /// belongs to its root.
+    /// Allocates a chunk on the heap of this frame. The frame and all frames below it see the chunk until it
+    /// is freed: contexts show it verbatim, even after the conversation has been compacted. A chunk for all
+    /// frames of a tree belongs to its root.
     ///
     /// # Errors
-    /// - [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
-    /// - [`Error::ChunkExists`](crate::Error::ChunkExists) if the frame, or an unfinished frame below it, already sees
-    ///   a chunk of that name.
+    /// - [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    ///   [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// - [`Error::ChunkExists`](crate::Error::ChunkExists) if the frame, or an unfinished frame below it,
+    ///   already sees a chunk of that name.
     /// - [`Error::Empty`](crate::Error::Empty) if the name is blank.
     /// - [`Error::TooLong`](crate::Error::TooLong) if name, description or content exceed their limits.
     /// - [`Error::NotOneLine`](crate::Error::NotOneLine) if name or description have control characters.
@@ -82,7 +85,8 @@ impl Heap<'_> {
     /// Replaces the content of a chunk.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
     /// [`Error::UnknownChunk`](crate::Error::UnknownChunk), [`Error::TooLong`](crate::Error::TooLong) if the
     /// content exceeds its limit.
     pub fn write(&self, name: impl Into<String>, content: impl Into<String>) -> Result<()> {
@@ -93,7 +97,8 @@ impl Heap<'_> {
     /// Frees a chunk: removes it from the heap.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
     /// [`Error::UnknownChunk`](crate::Error::UnknownChunk).
     pub fn free(&self, name: impl Into<String>) -> Result<()> {
         self.stack.execute(Command::FreeChunk { frame: self.frame.clone(), name: name.into() }).map(drop)
@@ -102,7 +107,8 @@ impl Heap<'_> {
     /// The chunk with this name, and the frame that owns it.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
     /// [`Error::UnknownChunk`](crate::Error::UnknownChunk), [`Error::Broken`](crate::Error::Broken).
     pub fn chunk(&self, name: &str) -> Result<(Handle, Chunk)> {
         self.stack.query(self.frame.clone(), |tree, handle| {
@@ -113,19 +119,20 @@ impl Heap<'_> {
     /// All chunks that the frame sees, each with the frame that owns it; the chunks of the root come first.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::Broken`](crate::Error::Broken).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::Broken`](crate::Error::Broken).
     pub fn chunks(&self) -> Result<Vec<(Handle, Chunk)>> {
         self.stack.query(self.frame.clone(), |tree, handle| {
             tree.chunks(handle).into_iter().map(|(owner, chunk)| (owner, chunk.clone())).collect()
         })
     }
 
-    /// The usage of the heap that the frame sees. `ceiling` is the size above which an agent is warned, in characters.
+    /// The usage of the heap that the frame sees. `ceiling` is the size above which an agent is warned, in
+    /// characters.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::Broken`](crate::Error::Broken).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::Broken`](crate::Error::Broken).
     pub fn usage(&self, ceiling: usize) -> Result<HeapUsage> {
         self.stack.query(self.frame.clone(), |tree, handle| HeapUsage::of(tree, handle, ceiling))
     }

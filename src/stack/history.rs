@@ -89,8 +89,9 @@ impl History<'_> {
         Ok(spans)
     }
 
-    /// Brings a timeline up to the revision of the tree: reads the events that it does not contain, which are all events of
-    /// a new one. Returns true if there were any. If it fails, the timeline contains the events before the failure.
+    /// Brings a timeline up to the revision of the tree: reads the events that it does not contain, which are
+    /// all events of a new one. Returns true if there were any. If it fails, the timeline contains the events
+    /// before the failure.
     ///
     /// ```
     /// use callstack_core::frame::{ModelRequest, Timeline};
@@ -132,9 +133,10 @@ impl History<'_> {
     /// lines that only the library reads: `{"base": …}` once, then `{"baseFrame": …}` for each frame.
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::History`] if another process
-    /// compacts the history meanwhile; [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no
-    /// reader, or another process has compacted events that this stack has not read.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails;
+    /// [`Error::History`] if another process compacts the history meanwhile; [`Error::Broken`]; the errors of
+    /// the store. [`Error::InsideRead`] only if the store has no reader, or another process has compacted
+    /// events that this stack has not read.
     pub fn export(&self, mut writer: impl Write) -> Result<u64> {
         self.stack.check_working()?;
         let archive = self.stack.inner.tree.read().archive();

@@ -80,11 +80,14 @@ impl Work<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank, [`Error::TooLong`](crate::Error::TooLong) if it
-    /// has more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME) characters; [`Error::Setting`](crate::Error::Setting) if the
-    /// lease is 0 or longer than [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE); [`Error::UnknownFrame`](crate::Error::UnknownFrame),
-    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotFree`](crate::Error::NotFree), with the
-    /// reason, if [`NewHold::frame`] is not free.
+    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank,
+    /// [`Error::TooLong`](crate::Error::TooLong) if it has more than
+    /// [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME) characters;
+    /// [`Error::Setting`](crate::Error::Setting) if the lease is 0 or longer than
+    /// [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE);
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotFree`](crate::Error::NotFree),
+    /// with the reason, if [`NewHold::frame`] is not free.
     pub fn hold(&self, hold: NewHold) -> Result<Option<Hold>> {
         self.stack.end_waits();
         Ok(held_in(&self.stack.execute(Command::Hold(hold))?))
@@ -216,7 +219,8 @@ impl Work<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
     pub fn resumption(&self, frames: Option<Vec<FrameRef>>) -> Result<Resumption> {
         let frames =
             frames.map(|frames| frames.into_iter().map(|frame| self.stack.resolve(frame)).collect::<Result<Vec<_>>>());
@@ -231,8 +235,8 @@ impl Work<'_> {
     /// is free, held or put back for later, nothing becomes free unless a person or a host does something.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::Broken`](crate::Error::Broken).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::Broken`](crate::Error::Broken).
     pub fn left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
         self.left_of(None, below)
     }

@@ -26,9 +26,10 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame);
-    /// [`Error::Setting`](crate::Error::Setting) for a limit of 0; [`Error::ToolsExceed`](crate::Error::ToolsExceed) for tools that the frames
-    /// above do not have.
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::Setting`](crate::Error::Setting) for
+    /// a limit of 0; [`Error::ToolsExceed`](crate::Error::ToolsExceed) for tools that the frames above do not
+    /// have.
     pub fn set_limits(&self, frame: impl Into<FrameRef>, limits: FrameLimits) -> Result<()> {
         self.execute(Command::SetLimits { frame: frame.into(), limits }).map(drop)
     }
@@ -39,8 +40,9 @@ impl Stack {
     /// come.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame);
-    /// [`Error::Empty`](crate::Error::Empty) if the ID of the conversation is blank.
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::Empty`](crate::Error::Empty) if the
+    /// ID of the conversation is blank.
     pub fn record_cost(
         &self,
         frame: impl Into<FrameRef>,
@@ -63,7 +65,8 @@ impl Work<'_> {
     /// its own has those of the host's settings (`calls.limits`).
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
     pub fn allowance(&self, frame: impl Into<FrameRef>) -> Result<Allowance> {
         let roots = self.stack.root_limits();
         self.stack.query(frame, |tree, handle| tree.allowance(handle, &roots))

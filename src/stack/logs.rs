@@ -13,8 +13,8 @@ use crate::tree::Command;
 #[cfg(feature = "session")]
 const COMPARED_LINES: usize = 1_000;
 
-/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder, or lines in a store that keeps logs
-/// ([`Store::logs`](crate::Store::logs)). [`Stack::log`] returns it.
+/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder, or lines in a
+/// store that keeps logs ([`Store::logs`](crate::Store::logs)). [`Stack::log`] returns it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct FrameLog<'a> {
@@ -23,8 +23,8 @@ pub struct FrameLog<'a> {
 }
 
 impl Stack {
-    /// Returns the full log of a frame. Logs are not part of the history, so their files may be deleted. The frame is
-    /// looked up when the log is used; an unknown frame is an error then.
+    /// Returns the full log of a frame. Logs are not part of the history, so their files may be deleted. The
+    /// frame is looked up when the log is used; an unknown frame is an error then.
     ///
     /// ```
     /// use callstack_core::{LogQuery, NewFrame, Stack, StackOptions};
@@ -46,7 +46,8 @@ impl Stack {
         FrameLog { stack: self, frame: frame.into() }
     }
 
-    /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.
+    /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent
+    /// may read it.
     #[cfg(feature = "tools")]
     pub(crate) fn log_file(&self, handle: crate::frame::Handle) -> Option<String> {
         let log_path = self.look(|tree| tree.node(handle).record().log_path.clone())?;
@@ -71,8 +72,9 @@ impl Stack {
 }
 
 impl Files<'_> {
-    /// Removes old logs of finished frames: by their age, by the size of all logs, or both. Logs of frames that are planned, in
-    /// progress or blocked stay, and so do logs that hosts keep in other files. Contexts no longer name a log that is removed.
+    /// Removes old logs of finished frames: by their age, by the size of all logs, or both. Logs of frames
+    /// that are planned, in progress or blocked stay, and so do logs that hosts keep in other files. Contexts
+    /// no longer name a log that is removed.
     ///
     /// ```
     /// use callstack_core::{LogLimits, Stack, StackOptions};
@@ -102,14 +104,14 @@ impl Files<'_> {
 }
 
 impl FrameLog<'_> {
-    /// Appends entries, each as a line of JSON; [`Error`] describes the log after a failure. The frame's `logPath` then
-    /// is the path of this file, and contexts that show the frame in full name it. Any number of processes may append
-    /// at the same time; their lines do not mix.
+    /// Appends entries, each as a line of JSON; [`Error`] describes the log after a failure. The frame's
+    /// `logPath` then is the path of this file, and contexts that show the frame in full name it. Any number
+    /// of processes may append at the same time; their lines do not mix.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack keeps no logs;
-    /// [`Error::Json`] for an entry that is nested more than 100 levels deep; the errors of every command (see
-    /// [`Stack`]).
+    /// [`Error::Json`] for an entry that is nested more than 100 levels deep; the errors of every command
+    /// (see [`Stack`]).
     pub fn append(&self, entries: &[Value]) -> Result<()> {
         self.stack.check_logs()?;
         let (frame, entries) = (self.frame.clone(), entries.to_vec());

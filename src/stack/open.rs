@@ -46,12 +46,13 @@ impl Stack {
         is_scheme && (rest.starts_with('/') || scheme.to_ascii_lowercase().starts_with("postgres"))
     }
 
-    /// Opens the stack in a folder, as `Stack::open` does, but with its events in the given store instead of an SQLite
-    /// database.
+    /// Opens the stack in a folder, as `Stack::open` does, but with its events in the given store instead of
+    /// an SQLite database.
     ///
     /// # Errors
     /// The errors of the store; [`Error::History`] if its events do not fit together; [`Error::Damaged`] or
-    /// [`Error::Version`] for files that cannot be imported; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`].
+    /// [`Error::Version`] for files that cannot be imported; [`Error::Io`], [`Error::DiskFull`],
+    /// [`Error::ReadOnly`].
     pub fn open_with_store(
         folder: impl AsRef<Path>,
         store: impl Store + 'static,
@@ -83,8 +84,8 @@ impl Stack {
         })
     }
 
-    /// Opens a stack whose events are in a store, without a folder. It has a history, but no mirror, and logs only if the store
-    /// keeps them.
+    /// Opens a stack whose events are in a store, without a folder. It has a history, but no mirror, and logs
+    /// only if the store keeps them.
     ///
     /// # Errors
     /// The errors of the store; [`Error::History`] if its events do not fit together.
@@ -110,14 +111,16 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] if the store has events; [`Error::Json`] with the line, or [`Error::History`] with the event, for an
-    /// invalid history; [`Error::InMemory`] for a compacted history, if the store keeps no snapshots; the errors of the store.
+    /// [`Error::NotEmpty`] if the store has events; [`Error::Json`] with the line, or [`Error::History`] with
+    /// the event, for an invalid history; [`Error::InMemory`] for a compacted history, if the store keeps no
+    /// snapshots; the errors of the store.
     pub fn rebuild_in_store(store: impl Store + 'static, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit()).started();
         Self::rebuilt(None, Box::new(store), history, options, &deadline)
     }
 
-    /// As [`Stack::rebuild_in_store`], with a folder for the files beside the store, as [`Stack::open_with_store`] has.
+    /// As [`Stack::rebuild_in_store`], with a folder for the files beside the store, as
+    /// [`Stack::open_with_store`] has.
     ///
     /// # Errors
     /// As [`Stack::rebuild_in_store`]; the errors of the folder, before the store is changed.
@@ -166,7 +169,8 @@ impl Stack {
         if is_new {
             repairs.extend(deadline.stated(found(&mut journal, &tree))?);
         }
-        // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
+        // A failure does not fail the opening: the files are written later, and the mirror's status has the
+        // error.
         let span_clock = span_clock(&options);
         let _ = journal.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
         let stack = Self::with_tree(tree, journal, repairs, options, span_clock);
@@ -215,8 +219,8 @@ impl Stack {
         Self { inner: Arc::new(inner), deadline: None, actor: None }
     }
 
-    /// Applies the commits of other processes, so that queries show them. Returns true if there were any. If there are
-    /// none, the call takes a few microseconds.
+    /// Applies the commits of other processes, so that queries show them. Returns true if there were any. If
+    /// there are none, the call takes a few microseconds.
     ///
     /// # Errors
     /// The errors of every command: see [`Stack`].
@@ -234,8 +238,8 @@ impl Stack {
         Ok(is_new)
     }
 
-    /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the poll, when
-    /// no caller waits.
+    /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the
+    /// poll, when no caller waits.
     pub(super) fn mirror_scope(&self) -> MirrorScope {
         #[cfg(feature = "session")]
         if self.is_polled() {

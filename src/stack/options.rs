@@ -20,7 +20,8 @@ pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// A source of random numbers, for the generated IDs `plan-…` and `run-…`.
 pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The options of a stack. `durability`, `mirror`, `state_file_frames` and `finished_frames` are used only by stacks in a folder.
+/// The options of a stack. `durability`, `mirror`, `state_file_frames` and `finished_frames` are used only by
+/// stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
@@ -37,9 +38,10 @@ pub struct StackOptions {
     pub counter: Arc<dyn TokenCounter>,
     /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
-    /// Maximum wait of one call, in milliseconds; then it fails with [`Error::Busy`]. It begins with the call and covers
-    /// everything that the call waits for: commands of other threads, other processes in the database, the lock of a
-    /// log, and in [`Files::flush`] and [`Files::export`] the lock of the files. Default 10,000.
+    /// Maximum wait of one call, in milliseconds; then it fails with [`Error::Busy`]. It begins with the call
+    /// and covers everything that the call waits for: commands of other threads, other processes in the
+    /// database, the lock of a log, and in [`Files::flush`] and [`Files::export`] the lock of the files.
+    /// Default 10,000.
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
@@ -55,8 +57,8 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
-    /// Sets the clock, and [`monotonic_clock`](StackOptions::monotonic_clock) to `None`, so that the given clock is the
-    /// only one.
+    /// Sets the clock, and [`monotonic_clock`](StackOptions::monotonic_clock) to `None`, so that the given
+    /// clock is the only one.
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, monotonic_clock: None, ..self }
     }
@@ -103,8 +105,8 @@ fn monotonic_time() -> Clock {
     Arc::new(move || start.elapsed().as_millis() as u64)
 }
 
-/// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates. Forked processes have
-/// the same keys, so the number of the process is hashed too.
+/// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates. Forked
+/// processes have the same keys, so the number of the process is hashed too.
 fn system_random() -> Random {
     let keys = RandomState::new();
     let counter = AtomicU64::new(0);

@@ -55,8 +55,8 @@ impl Files<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack has no folder, or writes no files there; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`];
-    /// the errors of every command (see [`Stack`]).
+    /// [`Error::InMemory`] if the stack has no folder, or writes no files there; [`Error::Io`],
+    /// [`Error::DiskFull`], [`Error::ReadOnly`]; the errors of every command (see [`Stack`]).
     pub fn begin_plan(&self) -> Result<PlanFileState> {
         self.stack.with_plan_file(|folder, mirror, files| {
             mirror.begin_plan(files)?;

@@ -9,13 +9,14 @@ use crate::transcript::{self, Session, TakenSession};
 use crate::tree::{Command, Commit, Draft, Tree, decide_all, decide_together};
 
 impl Stack {
-    /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
-    /// [`NewFrame::root`], its parent is found as [`Parent::Auto`] says. If the parent uses registers, the
-    /// frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
+    /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`]
+    /// and [`NewFrame::root`], its parent is found as [`Parent::Auto`] says. If the parent uses registers,
+    /// the frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
     ///
     /// # Errors
     /// - [`Error::DuplicateId`] if another frame has the ID.
-    /// - [`Error::Empty`] if the ID or the title is blank; [`Error::TooLong`] for an ID of more than [`Frame::LONGEST_ID`] characters.
+    /// - [`Error::Empty`] if the ID or the title is blank; [`Error::TooLong`] for an ID of more than
+    ///   [`Frame::LONGEST_ID`] characters.
     /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent or a dependency.
     /// - [`Error::ParentClosed`] or [`Error::ParentPlanned`] if the parent is not in_progress or blocked.
     /// - [`Error::Dependency`] if the frame depends on one of its ancestors.
@@ -32,15 +33,15 @@ impl Stack {
         self.execute_made(|| Command::Plan(self.with_id(frame))).map(first_handle)
     }
 
-    /// Creates several planned children of one parent, all or none, and returns their handles in the order of the list.
-    /// With [`Parent::Root`] they become roots. A child may depend on any other child of the list, also on a later one, by
-    /// its title or its ID ([`Stack::planned_id`] makes one beforehand). The `parent` and `caller` of the children are
-    /// ignored.
+    /// Creates several planned children of one parent, all or none, and returns their handles in the order of
+    /// the list. With [`Parent::Root`] they become roots. A child may depend on any other child of the list,
+    /// also on a later one, by its title or its ID ([`Stack::planned_id`] makes one beforehand). The `parent`
+    /// and `caller` of the children are ignored.
     ///
     /// # Errors
-    /// As [`Stack::plan`], for any of the children; [`Error::Child`] says which one. [`Error::DuplicateId`] also if two
-    /// children have the same ID; [`Error::AmbiguousFrame`] also if two have the title that a dependency names;
-    /// [`Error::Dependency`] also if dependencies form a circle.
+    /// As [`Stack::plan`], for any of the children; [`Error::Child`] says which one. [`Error::DuplicateId`]
+    /// also if two children have the same ID; [`Error::AmbiguousFrame`] also if two have the title that a
+    /// dependency names; [`Error::Dependency`] also if dependencies form a circle.
     pub fn plan_children(&self, parent: impl Into<Parent>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
         let parent = parent.into();
         let events = self.execute_made(|| {
@@ -56,12 +57,13 @@ impl Stack {
     /// it.
     ///
     /// # Errors
-    /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
-    ///   [`Error::DuplicateId`] if an ID is taken or occurs twice.
+    /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`]
+    ///   characters; [`Error::DuplicateId`] if an ID is taken or occurs twice.
     /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
-    /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next attempts.
-    /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame
-    ///   depends on itself, an ancestor or a descendant.
+    /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next
+    ///   attempts.
+    /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a
+    ///   frame depends on itself, an ancestor or a descendant.
     /// - [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames.
     pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
         let events = self.execute(Command::Import { frames })?;
@@ -92,9 +94,10 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// - As [`Stack::import`]; [`Error::DuplicateId`] also if the plan seems to be another one with the same IDs
-    ///   ([`Imported::is_same_plan`] says that it is not).
-    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for `below`; [`Error::ParentClosed`] if that frame has ended.
+    /// - As [`Stack::import`]; [`Error::DuplicateId`] also if the plan seems to be another one with the same
+    ///   IDs ([`Imported::is_same_plan`] says that it is not).
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for `below`; [`Error::ParentClosed`] if that
+    ///   frame has ended.
     pub fn bring_up_to_date(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
         let mut update = PlanUpdate::default();
         let actor = self.actor.as_deref();
@@ -197,7 +200,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames; the errors of every command (see [`Stack`]).
+    /// [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames; the errors of every command
+    /// (see [`Stack`]).
     pub fn take_over(&self, session: &Session) -> Result<TakenSession> {
         let mut taken = TakenSession::default();
         let actor = self.actor.as_deref();
@@ -250,13 +254,13 @@ impl Stack {
         self.commit(|| (), note).map(drop)
     }
 
-    /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status
-    /// in_progress, which becomes the active frame if there is none. Without a title, the placeholder is called
-    /// `Session ` and the first 8 characters of the ID.
+    /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the
+    /// status in_progress, which becomes the active frame if there is none. Without a title, the placeholder
+    /// is called `Session ` and the first 8 characters of the ID.
     ///
     /// # Errors
-    /// [`Error::Empty`] if the ID is blank; [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent;
-    /// [`Error::Full`].
+    /// [`Error::Empty`] if the ID is blank; [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the
+    /// parent; [`Error::Full`].
     pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
         self.check_working()?;
         if let Some(handle) = self.read(|tree| tree.by_id(session_id))? {
@@ -267,8 +271,8 @@ impl Stack {
         self.resolve(FrameRef::Id(session_id.to_owned()))
     }
 
-    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria are also set
-    /// for good when a frame is pushed, planned or imported below it.
+    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria
+    /// are also set for good when a frame is pushed, planned or imported below it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
@@ -283,12 +287,14 @@ impl Stack {
     /// # Errors
     /// - [`Error::NotPlanned`] if the frame has begun, or is invalidated.
     /// - [`Error::Empty`] if the title is blank.
-    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the frame, the parent, a dependency or the sibling.
-    /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
-    ///   frame or below it.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the frame, the parent, a dependency or the
+    ///   sibling.
+    /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated;
+    ///   [`Error::ParentCircle`] if it is the frame or below it.
     /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
     /// - [`Error::RetryLink`] if the frame is the next attempt of another one and would get another parent.
-    /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
+    /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or
+    ///   below it.
     pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
         self.execute(Command::Edit { frame: frame.into(), edit })?;
         // A frame that only holds other frames together may be done without the frame that was moved.
@@ -299,8 +305,9 @@ impl Stack {
     /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank, [`Error::TooLong`] if it has
-    /// more than [`Frame::LONGEST_ID`] characters; [`Error::DuplicateId`] if another frame has it.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank,
+    /// [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters; [`Error::DuplicateId`] if
+    /// another frame has it.
     pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
         self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
     }

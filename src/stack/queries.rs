@@ -11,7 +11,8 @@ impl Stack {
     /// The handle of the frame that a reference names: see [`Tree::resolve`].
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which lists up to eight candidates; [`Error::Broken`].
+    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which lists up to eight candidates;
+    /// [`Error::Broken`].
     pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
         self.query(frame, |_, handle| handle)
     }

@@ -8,7 +8,8 @@ use crate::frame::{Event, FrameRef, ModelRequest, Results};
 use crate::tree::{Command, Records};
 
 impl Stack {
-    /// Records a file or another resource that the frame's work produced. Returns false if the frame already has it.
+    /// Records a file or another resource that the frame's work produced. Returns false if the frame already
+    /// has it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the artifact is blank.
@@ -29,8 +30,8 @@ impl Stack {
     /// frame's own context shows them. Frames below it see them from the next push or change of a status.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
-    /// nor blocked; [`Error::Empty`] if the full results are blank.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither
+    /// in_progress nor blocked; [`Error::Empty`] if the full results are blank.
     pub fn summarize(&self, frame: impl Into<FrameRef>, results: impl Into<Results>) -> Result<()> {
         self.record(frame, Records::of_results(results)).map(drop)
     }
@@ -49,15 +50,16 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Stack::add_artifact`], [`Stack::add_decision`] and [`Stack::summarize`]. Nothing was recorded then.
+    /// Those of [`Stack::add_artifact`], [`Stack::add_decision`] and [`Stack::summarize`]. Nothing was
+    /// recorded then.
     pub fn record(&self, frame: impl Into<FrameRef>, records: Records) -> Result<Vec<Event>> {
         self.execute(Command::Record { frame: frame.into(), records })
     }
 
-    /// Records that the conversation of the frame's parent has received the results of the frame, for example as the
-    /// answer to a tool call. With [`FinishedChildren::Forgotten`](crate::context::FinishedChildren), the default, the
-    /// parent's context then does not repeat them until [`Stack::forget`] of the parent. A stack with a
-    /// [host](Stack::host) does this itself for the calls that it answers.
+    /// Records that the conversation of the frame's parent has received the results of the frame, for example
+    /// as the answer to a tool call. With [`FinishedChildren::Forgotten`](crate::context::FinishedChildren),
+    /// the default, the parent's context then does not repeat them until [`Stack::forget`] of the parent. A
+    /// stack with a [host](Stack::host) does this itself for the calls that it answers.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
@@ -77,8 +79,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotFinished`] if the frame is neither completed nor
-    /// failed.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotFinished`] if the frame is neither
+    /// completed nor failed.
     pub fn deliver(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::Deliver { frame: frame.into() }).map(drop)
     }
@@ -93,8 +95,9 @@ impl Stack {
         self.execute(Command::Forget { frame: frame.into() }).map(drop)
     }
 
-    /// Records a request to a model, which was made in the frame's session. Contexts do not change. A host with sessions
-    /// reports requests with its messages instead ([`HostEvent::Message`](crate::session::HostEvent::Message)).
+    /// Records a request to a model, which was made in the frame's session. Contexts do not change. A host
+    /// with sessions reports requests with its messages instead
+    /// ([`HostEvent::Message`](crate::session::HostEvent::Message)).
     ///
     /// ```
     /// use callstack_core::frame::ModelRequest;

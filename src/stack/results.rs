@@ -9,8 +9,9 @@ use crate::tree::Tree;
 
 /// The result of [`Stack::pop`].
 ///
-/// In JSON: `{"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": ["f4"]}`; `parent` and
-/// `active` can be null. With [`Stack::pop_and_begin`] also `"next": "f3"`, if a frame has begun.
+/// In JSON: `{"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": ["f4"]}`;
+/// `parent` and `active` can be null. With [`Stack::pop_and_begin`] also `"next": "f3"`, if a frame has
+/// begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +119,8 @@ pub struct Retried {
     pub attempt: usize,
     /// The frames below the earlier attempt that were planned. They are invalidated.
     pub invalidated: Vec<Handle>,
-    /// Frames below the earlier attempt that are still in_progress or blocked. The command did not change them.
+    /// Frames below the earlier attempt that are still in_progress or blocked. The command did not change
+    /// them.
     pub still_open: Vec<Handle>,
 }
 

@@ -18,8 +18,9 @@ impl Stack {
     /// Starts a run and returns its root frame. The module [`memory`] has an example.
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) if the task is blank; [`Error::DuplicateId`](crate::Error::DuplicateId) if
-    /// another frame has the ID; [`Error::TooLong`](crate::Error::TooLong) if the description of the tools is too long.
+    /// [`Error::Empty`](crate::Error::Empty) if the task is blank;
+    /// [`Error::DuplicateId`](crate::Error::DuplicateId) if another frame has the ID;
+    /// [`Error::TooLong`](crate::Error::TooLong) if the description of the tools is too long.
     pub fn start_run(&self, mut run: NewRun) -> Result<Handle> {
         let events = self.execute_run(|| {
             let session_id = run.session_id.take().unwrap_or_else(|| self.run_id());
@@ -28,8 +29,8 @@ impl Stack {
         Ok(events[0].handle)
     }
 
-    /// Returns the run with this root frame. The frame is looked up when the run is used; a frame that is not the root
-    /// of a run is an error then.
+    /// Returns the run with this root frame. The frame is looked up when the run is used; a frame that is not
+    /// the root of a run is an error then.
     pub fn run(&self, root: impl Into<FrameRef>) -> Run<'_> {
         Run { stack: self, root: root.into() }
     }
@@ -49,19 +50,22 @@ impl Run<'_> {
     /// The status of the run: its step, its current frame and depth, and its settings.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::NoRun`](crate::Error::NoRun), [`Error::Broken`](crate::Error::Broken).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::NoRun`](crate::Error::NoRun),
+    /// [`Error::Broken`](crate::Error::Broken).
     pub fn status(&self) -> Result<RunStatus> {
         self.stack.query(self.root.clone(), memory::status)?
     }
 
-    /// The next thing that the run needs: a reply of a model, the answer to a tool call, or nothing because it is over.
-    /// Repeated calls return the same until the host has provided it, also after a restart of the process.
+    /// The next thing that the run needs: a reply of a model, the answer to a tool call, or nothing because
+    /// it is over. Repeated calls return the same until the host has provided it, also after a restart of the
+    /// process.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::NoRun`](crate::Error::NoRun), [`Error::Broken`](crate::Error::Broken). The call can commit events, and
-    /// then fail with the errors of every command (see [`Stack`]).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::NoRun`](crate::Error::NoRun),
+    /// [`Error::Broken`](crate::Error::Broken). The call can commit events, and then fail with the errors of
+    /// every command (see [`Stack`]).
     pub fn next(&self) -> Result<Next> {
         let settle = || RunCommand::Settle { run: self.root.clone() };
         let now = (self.stack.inner.clock)();
@@ -74,12 +78,12 @@ impl Run<'_> {
         self.stack.query(self.root.clone(), |tree, root| memory::next(tree, root, surroundings))?
     }
 
-    /// Records the reply of the model. Each reply is a step of the run. Its tool calls are what [`Run::next`] returns
-    /// next.
+    /// Records the reply of the model. Each reply is a step of the run. Its tool calls are what [`Run::next`]
+    /// returns next.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::NoRun`](crate::Error::NoRun);
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::NoRun`](crate::Error::NoRun);
     /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if tool calls wait for answers or the run is over.
     pub fn reply(&self, reply: Reply) -> Result<()> {
         self.stack.execute_run(|| RunCommand::Reply { run: self.root.clone(), reply }).map(drop)
@@ -92,20 +96,21 @@ impl Run<'_> {
     /// leaves the frame.
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`], but tool calls may wait for
-    /// answers.
+    /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`], but tool
+    /// calls may wait for answers.
     pub fn tell(&self, text: impl Into<String>) -> Result<()> {
         let text = text.into();
         self.stack.execute_run(|| RunCommand::Tell { run: self.root.clone(), text }).map(drop)
     }
 
-    /// Executes a tool call about agent memory and returns its events. `call` is the ID of the tool call. `operation`
-    /// is an error message for the model if the arguments of the tool call cannot be read. If the operation is refused,
-    /// the answer to the tool call tells the model the reason; that is not an error of this method.
+    /// Executes a tool call about agent memory and returns its events. `call` is the ID of the tool call.
+    /// `operation` is an error message for the model if the arguments of the tool call cannot be read. If the
+    /// operation is refused, the answer to the tool call tells the model the reason; that is not an error of
+    /// this method.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
-    /// [`Error::NoRun`](crate::Error::NoRun);
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame), [`Error::NoRun`](crate::Error::NoRun);
     /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if this tool call is not the next one.
     pub fn operate(&self, call: &str, operation: Result<Operation, String>) -> Result<Vec<Event>> {
         self.stack.execute_run(|| RunCommand::Operate {

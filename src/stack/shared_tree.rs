@@ -1,6 +1,6 @@
 //! The tree and its lock. Code of the library reads the tree under the lock. Code of the host (in
-//! [`Stack::read`](crate::Stack::read) or in a token counter) gets the tree as it is now, without the lock: it may take
-//! any time and wait for any thread, and no command waits for it.
+//! [`Stack::read`](crate::Stack::read) or in a token counter) gets the tree as it is now, without the lock:
+//! it may take any time and wait for any thread, and no command waits for it.
 
 use std::num::NonZeroUsize;
 use std::ops::Deref;
@@ -27,8 +27,8 @@ pub(super) struct SharedTree {
     tree: RwLock<Arc<Tree>>,
     /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,
-    /// The threads that run code of the host with the tree, each with its tree. A thread has several entries if such
-    /// code is nested.
+    /// The threads that run code of the host with the tree, each with its tree. A thread has several entries
+    /// if such code is nested.
     borrowers: Mutex<Vec<(NonZeroUsize, Arc<Tree>)>>,
 }
 
@@ -46,8 +46,8 @@ impl SharedTree {
         }
     }
 
-    /// Calls code of the host with the tree that this thread sees. That code may call queries, which see the same tree,
-    /// but no commands.
+    /// Calls code of the host with the tree that this thread sees. That code may call queries, which see the
+    /// same tree, but no commands.
     pub(super) fn lend<T>(&self, borrow: impl FnOnce(&Tree) -> T) -> T {
         let tree = self.lent_here().unwrap_or_else(|| self.tree.read().clone());
         self.borrowers.lock().push((this_thread(), tree.clone()));
@@ -56,8 +56,9 @@ impl SharedTree {
         borrow(&tree)
     }
 
-    /// Changes the tree. Waits for code of the library that reads it. If it is still lent after a short time, a copy is
-    /// changed and takes its place. Only one thread at a time calls this: commands, which have the journal.
+    /// Changes the tree. Waits for code of the library that reads it. If it is still lent after a short time,
+    /// a copy is changed and takes its place. Only one thread at a time calls this: commands, which have the
+    /// journal.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Tree) -> T) -> T {
         for _ in 0..LOOKS {
             if let Some(tree) = Arc::get_mut(&mut self.tree.write()) {

@@ -9,8 +9,8 @@ use super::Clock;
 /// that the clock was set back.
 const OUT_OF_ORDER: u64 = 1_000;
 
-/// A clock that never goes back. It begins with the time of day at which it was made, in milliseconds since the Unix
-/// epoch, and then advances with its source.
+/// A clock that never goes back. It begins with the time of day at which it was made, in milliseconds since
+/// the Unix epoch, and then advances with its source.
 pub(super) struct SpanClock {
     source: Clock,
     last: Mutex<Reading>,
@@ -44,8 +44,8 @@ impl SpanClock {
         last.said
     }
 
-    /// A moment of this clock as time of day. Both clocks are read now, so a later change of the time of day does not
-    /// matter to a caller that sets a timer at once.
+    /// A moment of this clock as time of day. Both clocks are read now, so a later change of the time of day
+    /// does not matter to a caller that sets a timer at once.
     pub(super) fn time_of_day(&self, moment: u64, clock: &Clock) -> u64 {
         let (time_of_day, now) = (clock(), self.now());
         match moment.checked_sub(now) {

@@ -12,8 +12,8 @@ use crate::store::folder::Folder;
 use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layout};
 
 impl Stack {
-    /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
-    /// that excludes it from git; delete that file to commit the stack.
+    /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets
+    /// a `.gitignore` that excludes it from git; delete that file to commit the stack.
     ///
     /// The folder contains `stack.db`, the database with all events; `state.json` and `frames/`, the current
     /// state for people and other tools; and `logs/`. If there is no database, but files of the original
@@ -35,8 +35,9 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a file cannot be read, [`Error::Version`] if a newer version of the library wrote it; the
-    /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
+    /// [`Error::Damaged`] if a file cannot be read, [`Error::Version`] if a newer version of the library
+    /// wrote it; the file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
+    /// [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
         let folder = &open_folder(folder.as_ref())?;
         let deadline = Deadline::begin(options.busy_limit()).started();
@@ -53,8 +54,8 @@ impl Stack {
     /// few finished trees are held in memory.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
-    /// the event, for an invalid history; the errors of [`Stack::open`].
+    /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or
+    /// [`Error::History`] with the event, for an invalid history; the errors of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let folder = &open_folder(folder.as_ref())?;
         if folder.is_taken(layout::STATE) {

@@ -32,7 +32,8 @@ impl Stack {
         Err(Error::Busy { path: self.place(), waited: 0 })
     }
 
-    /// Adds what has changed in frames since the index was written. `None`: another search has written to it meanwhile.
+    /// Adds what has changed in frames since the index was written. `None`: another search has written to it
+    /// meanwhile.
     fn index_frames(&self, index: &dyn WordIndex) -> Result<Option<IndexedHistory>> {
         // Revision 0: another search has begun to add all frames, and has not finished.
         let seen = index.indexed()?;
@@ -80,7 +81,8 @@ impl Stack {
         }
     }
 
-    /// Adds the lines that logs have since the index was written. Returns false if another search has written to it meanwhile.
+    /// Adds the lines that logs have since the index was written. Returns false if another search has written
+    /// to it meanwhile.
     fn index_logs(&self, index: &dyn WordIndex, history: IndexedHistory) -> Result<bool> {
         let mut batch = Batch::default();
         let mut is_ours = true;

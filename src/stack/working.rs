@@ -11,8 +11,8 @@ use crate::frame::{Actor, Change, FrameRef, FrameStatus, Handle, PopStatus, Resu
 use crate::tree::Command;
 
 impl Stack {
-    /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
-    /// its dependencies are checked: [`Stack::begin`] does that.
+    /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its
+    /// parent nor its dependencies are checked: [`Stack::begin`] does that.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned;
@@ -45,8 +45,8 @@ impl Stack {
     /// Makes an open frame the active frame.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotOpen`] if the frame is neither in_progress nor
-    /// blocked.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotOpen`] if the frame is neither
+    /// in_progress nor blocked.
     pub fn set_active(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::SetActive { frame: frame.into() }).map(drop)
     }
@@ -56,8 +56,8 @@ impl Stack {
     /// frame any more. Commands of the frame's own worker do not change its holder.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress nor blocked;
-    /// [`Error::Held`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither
+    /// in_progress nor blocked; [`Error::Held`].
     ///
     /// ```
     /// use callstack_core::{FrameStatus, NewFrame, Stack};
@@ -108,8 +108,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress
-    /// nor blocked.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither
+    /// in_progress nor blocked.
     pub fn pop(&self, frame: impl Into<FrameRef>, status: PopStatus, results: impl Into<Results>) -> Result<Popped> {
         self.ended(Command::Pop { frame: frame.into(), status, results: results.into() })
     }
@@ -177,8 +177,8 @@ impl Stack {
     /// question the results say what the frame needs. The results so far that the frame has are kept in that
     /// case too.
     ///
-    /// The context of the parent, of the siblings and of the frames that depend on it show the question, and so does
-    /// [`outline`](crate::tree::outline). [`Stack::answer`] answers it.
+    /// The context of the parent, of the siblings and of the frames that depend on it show the question, and
+    /// so does [`outline`](crate::tree::outline). [`Stack::answer`] answers it.
     ///
     /// ```
     /// use callstack_core::{FrameStatus, NewFrame, Settings, Stack};
@@ -236,8 +236,8 @@ impl Stack {
     /// The command that resumes it succeeds only once, so of several processes only one resumes the frame. If
     /// the process ends in between, the answer is still there.
     ///
-    /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one question is
-    /// added to the first.
+    /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one
+    /// question is added to the first.
     ///
     /// A frame that has waited to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), as an
     /// import leaves it, is planned after the answer, and can begin. If it is not work, it is completed, with

@@ -1,5 +1,6 @@
-//! Export and import of a history as text, with one event in JSON on each line: for inspection, for backups, and to
-//! rebuild a stack. Before the events of a compacted history come the snapshot that they follow, and its frames.
+//! Export and import of a history as text, with one event in JSON on each line: for inspection, for backups,
+//! and to rebuild a stack. Before the events of a compacted history come the snapshot that they follow, and
+//! its frames.
 
 use std::io::{BufRead, Write};
 
@@ -62,7 +63,8 @@ pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] for a line that is not an event, with the line's number; [`Error::Io`] if the reader fails.
+/// [`Error::Json`] for a line that is not an event, with the line's number; [`Error::Io`] if the reader
+/// fails.
 pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>> {
     read_lines(reader).filter_map(|line| match line {
         Ok(HistoryLine::Event(event)) => Some(Ok(event)),

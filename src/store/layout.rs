@@ -1,5 +1,5 @@
-//! Import of the documented layout: `state.json` and `frames/{id}.json`, written by the original plugin or left
-//! by the mirror of a lost database. The files are read once, when the folder has no history yet.
+//! Import of the documented layout: `state.json` and `frames/{id}.json`, written by the original plugin or
+//! left by the mirror of a lost database. The files are read once, when the folder has no history yet.
 //!
 //! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from
 //! the newer file if both can be read. The newer file is the one with the higher revision: `state.json` and
@@ -210,8 +210,8 @@ fn simplify_log_path(frame: &mut Frame, folder: &Path) {
     }
 }
 
-/// Removes the paths of logs outside of the stack's folder. The state may come from a stranger, and an agent reads the
-/// log that its context names. `folder`: empty if the stack has none.
+/// Removes the paths of logs outside of the stack's folder. The state may come from a stranger, and an agent
+/// reads the log that its context names. `folder`: empty if the stack has none.
 pub(crate) fn drop_outside_logs(state: &mut StackState, folder: &Path, repairs: &mut Vec<Repair>) {
     state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder, repairs));
 }
@@ -229,9 +229,10 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
     }
 }
 
-/// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
-/// originals. Either all files are linked or none. Without files, there is no subfolder. Another process can remove the file of a
-/// frame meanwhile, when it replaces the ID of the frame. Returns the name of the subfolder.
+/// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces
+/// the originals. Either all files are linked or none. Without files, there is no subfolder. Another process
+/// can remove the file of a frame meanwhile, when it replaces the ID of the frame. Returns the name of the
+/// subfolder.
 pub(crate) fn keep(folder: &Folder, name: &str) -> Result<Option<String>> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
@@ -277,8 +278,8 @@ pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> O
     (defects.is_empty() && !is_other).then_some((frame, revision))
 }
 
-/// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete, or
-/// written by another program. Reads only the beginning and the end of the file.
+/// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete,
+/// or written by another program. Reads only the beginning and the end of the file.
 pub(crate) fn mirrored_revision(folder: &Folder) -> Option<u64> {
     let mut file = folder.file(STATE, Access::Read).ok()??;
     let mut beginning = Vec::new();

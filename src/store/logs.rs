@@ -1,8 +1,8 @@
 //! The full log of a frame: a file of JSON lines that grows by appends.
 //!
-//! The caller of an append holds the store's transaction, so only one process appends at a time and lines never
-//! mix. A line that was cut off by a kill or a full disk is not repaired: reads report it, and the next append
-//! starts on a new line.
+//! The caller of an append holds the store's transaction, so only one process appends at a time and lines
+//! never mix. A line that was cut off by a kill or a full disk is not repaired: reads report it, and the next
+//! append starts on a new line.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -29,7 +29,8 @@ use crate::text::from_json;
 /// # let _ = last_errors;
 /// ```
 ///
-/// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`. Every key is optional; unknown keys are rejected.
+/// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`. Every key is optional; unknown keys are
+/// rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -41,7 +42,8 @@ pub struct LogQuery {
     pub to: Option<usize>,
     /// Selects only lines that contain this text in a key or a value, ignoring case. Default `None`.
     pub search: Option<String>,
-    /// Maximum number of lines: the last ones of those that match the other filters. Default `None`: no limit.
+    /// Maximum number of lines: the last ones of those that match the other filters. Default `None`: no
+    /// limit.
     pub tail: Option<usize>,
 }
 
@@ -64,8 +66,8 @@ impl LogQuery {
 
 /// The lines of a log that a [`LogQuery`] selects.
 ///
-/// In JSON: `{"lines": [{"number": 1, "entry": {"role": "user"}}], "total": 2, "damaged": [{"number": 2, "message":
-/// "it is cut off, or still being written"}]}`.
+/// In JSON: `{"lines": [{"number": 1, "entry": {"role": "user"}}], "total": 2, "damaged": [{"number": 2,
+/// "message": "it is cut off, or still being written"}]}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -207,8 +209,8 @@ impl Appended {
         self.start == 0
     }
 
-    /// Removes the appended lines, unless another append followed. If that fails, or if others hold the lock for longer
-    /// than `patience`, the lines remain.
+    /// Removes the appended lines, unless another append followed. If that fails, or if others hold the lock
+    /// for longer than `patience`, the lines remain.
     pub(crate) fn undo(&self, patience: Duration) {
         let Ok(Some(file)) = self.folder.file(&self.name, Access::Write) else { return };
         let locked = lock_log(&self.folder, &self.name, &file, patience);
@@ -222,8 +224,8 @@ impl Appended {
 /// returns. Waits for the lock of the file for up to `patience`.
 ///
 /// # Errors
-/// [`Error::Busy`] if others hold the lock for longer; [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
-/// [`Error::Io`].
+/// [`Error::Busy`] if others hold the lock for longer; [`Error::Json`] for an entry nested more than 100
+/// levels deep; [`Error::DiskFull`], [`Error::ReadOnly`], [`Error::Io`].
 pub(crate) fn append(
     folder: &Folder,
     name: &str,

@@ -1,13 +1,14 @@
 //! The mirror: files in the documented layout, kept up to date next to the store for people and other tools.
 //!
-//! The mirror is derived from the store. It is therefore never synced to the disk, and an error of the mirror never
-//! fails a commit. Each file is replaced by a rename, so a reader never sees a partial file. A lock file allows one
-//! writer at a time, and each process updates its tree before it writes, so an older text never replaces a newer one.
+//! The mirror is derived from the store. It is therefore never synced to the disk, and an error of the mirror
+//! never fails a commit. Each file is replaced by a rename, so a reader never sees a partial file. A lock
+//! file allows one writer at a time, and each process updates its tree before it writes, so an older text
+//! never replaces a newer one.
 //!
 //! A `state.json` of revision N guarantees that the frames' files contain all changes up to N. To keep this
-//! guarantee, a process first writes the files of all frames that changed since the last `state.json`, including
-//! changes by other processes. A process that is killed in between leaves an old revision in `state.json`, and the
-//! next open detects that.
+//! guarantee, a process first writes the files of all frames that changed since the last `state.json`,
+//! including changes by other processes. A process that is killed in between leaves an old revision in
+//! `state.json`, and the next open detects that.
 //!
 //! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is
 //! written only when that costs little. First, the time since the last write must be so long that the writing
@@ -34,7 +35,8 @@ const INTERVAL: u64 = 250;
 /// caller of a command waits.
 const TIME_SHARE: u64 = 100;
 const COMMAND_TIME_SHARE: u64 = 2_000;
-/// The largest size of `state.json`, as a multiple of the bytes of the frames' files that were written since its last write.
+/// The largest size of `state.json`, as a multiple of the bytes of the frames' files that were written since
+/// its last write.
 const SIZE_SHARE: u64 = 10;
 /// Up to this size, `state.json` is written without regard to what has changed, in bytes.
 const SMALL_STATE: u64 = 64 << 10;
@@ -44,8 +46,8 @@ const PAUSE: u64 = 5_000;
 const LARGE: usize = 16 << 10;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
-/// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the mirror wait
-/// longer.
+/// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the
+/// mirror wait longer.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The data that the mirror writes.
@@ -105,11 +107,11 @@ pub(crate) struct Mirror {
     stale: BTreeMap<Handle, u64>,
     /// The stale frames that this process changed by its last commands. Their files are written immediately.
     fresh: BTreeSet<Handle>,
-    /// The other stale frames that this process changed: large ones, and those that one command left out because it had
-    /// changed too many. Some of their files are written every [`INTERVAL`].
+    /// The other stale frames that this process changed: large ones, and those that one command left out
+    /// because it had changed too many. Some of their files are written every [`INTERVAL`].
     waiting: BTreeSet<Handle>,
-    /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after every
-    /// change, because many small changes of one frame would then cost the square of their number.
+    /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after
+    /// every change, because many small changes of one frame would then cost the square of their number.
     large: BTreeSet<Handle>,
     /// True if other frames can be stale too: what changed after `revision`, before this process followed the
     /// history, is not listed yet. A process that leaves `state.json` to others does not need this list.
@@ -200,7 +202,8 @@ impl Mirror {
         };
     }
 
-    /// True if the file of a frame is known to be out of date, so that it shows an earlier frame without being wrong.
+    /// True if the file of a frame is known to be out of date, so that it shows an earlier frame without
+    /// being wrong.
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(crate) fn is_due(&self, handle: Handle) -> bool {
         !self.is_foreign && self.stale.contains_key(&handle)
@@ -278,15 +281,15 @@ impl Mirror {
         !self.waiting.is_empty() || (self.error.is_some() && !self.fresh.is_empty())
     }
 
-    /// True if frames' files should be written immediately. After an error they wait for the usual interval, so that a full
-    /// disk does not slow down every command.
+    /// True if frames' files should be written immediately. After an error they wait for the usual interval,
+    /// so that a full disk does not slow down every command.
     pub(crate) fn is_prompt(&self) -> bool {
         !self.fresh.is_empty() && self.error.is_none()
     }
 
-    /// Runs `write` under the lock and stores its error. After an error, the next write is due only after the usual
-    /// interval, so that commands do not wait repeatedly for a process that is suspended. `patience` is the maximum
-    /// wait for the lock.
+    /// Runs `write` under the lock and stores its error. After an error, the next write is due only after the
+    /// usual interval, so that commands do not wait repeatedly for a process that is suspended. `patience` is
+    /// the maximum wait for the lock.
     pub(crate) fn locked(
         &mut self,
         clock: &dyn Fn() -> u64,
@@ -312,8 +315,8 @@ impl Mirror {
         }
     }
 
-    /// Writes the files of the frames that this process changed by its last commands, at most `most` of them. The
-    /// others wait.
+    /// Writes the files of the frames that this process changed by its last commands, at most `most` of them.
+    /// The others wait.
     pub(crate) fn write_fresh(&mut self, source: &impl Source, most: usize) -> Result<()> {
         let fresh: Vec<Handle> = self.fresh.iter().copied().take(most).collect();
         let written = self.write_frames(&fresh, source);
@@ -343,8 +346,8 @@ impl Mirror {
         }
     }
 
-    /// Writes the files of all stale frames and then `state.json`. If there are more than `most` stale frames, the others
-    /// and `state.json` remain for the next call.
+    /// Writes the files of all stale frames and then `state.json`. If there are more than `most` stale
+    /// frames, the others and `state.json` remain for the next call.
     pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
         self.folder.make_subfolder(FRAMES)?;
         self.waiting.append(&mut self.fresh);

@@ -2,8 +2,8 @@
 //!
 //! The events are authoritative. [`SqliteStore`] keeps them in one file that several processes can use at the
 //! same time; [`MemoryStore`] keeps them in process memory. The documented layout (`state.json`,
-//! `frames/{id}.json`) is read once, when a folder has no history yet. Afterwards it is only written, as a mirror
-//! for people and other tools. Logs of frames are plain files too.
+//! `frames/{id}.json`) is read once, when a folder has no history yet. Afterwards it is only written, as a
+//! mirror for people and other tools. Logs of frames are plain files too.
 //!
 //! This layer uses frames and their events. It does not use trees and makes no decisions about them.
 
@@ -49,16 +49,16 @@ pub(crate) const BUSY_TIMEOUT: u64 = 10_000;
 
 /// A store for the events of one tree.
 ///
-/// A write is a transaction: `begin`, `read` (the commits of other processes), `append`, `commit`. From `begin` to
-/// `commit` or `rollback` no other user of the same history can commit, so decisions made in between are based
-/// on the complete history. If any step fails, nothing of the transaction is kept.
+/// A write is a transaction: `begin`, `read` (the commits of other processes), `append`, `commit`. From
+/// `begin` to `commit` or `rollback` no other user of the same history can commit, so decisions made in
+/// between are based on the complete history. If any step fails, nothing of the transaction is kept.
 ///
 /// Every method that returns a [`Result`] may also return the errors of the medium, that is [`Error::Io`],
 /// [`Error::DiskFull`], [`Error::ReadOnly`] and [`Error::Busy`].
 ///
-/// `patience` is the maximum wait of a method for other users of the history. It is what remains of the time limit of
-/// the stack's call ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)). A store on a server also returns
-/// [`Error::Disconnected`].
+/// `patience` is the maximum wait of a method for other users of the history. It is what remains of the time
+/// limit of the stack's call ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)). A store on
+/// a server also returns [`Error::Disconnected`].
 pub trait Store: Send {
     /// Begins a transaction: waits until no other user is in one, then locks others out. An open
     /// transaction of this store is rolled back first.
@@ -71,14 +71,14 @@ pub trait Store: Send {
     /// Works inside and outside a transaction.
     ///
     /// # Errors
-    /// The error of `each`; [`Error::Damaged`] if an event cannot be read; [`Error::Io`] and the other errors of
-    /// the medium.
+    /// The error of `each`; [`Error::Damaged`] if an event cannot be read; [`Error::Io`] and the other errors
+    /// of the medium.
     fn read(&mut self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>)
     -> Result<()>;
 
-    /// Returns a reader that reads the committed events while this store is in a transaction. With it, queries of the
-    /// history never wait for a command. The default is `None`: these queries then wait until no command runs, and use
-    /// [`Store::read`].
+    /// Returns a reader that reads the committed events while this store is in a transaction. With it,
+    /// queries of the history never wait for a command. The default is `None`: these queries then wait until
+    /// no command runs, and use [`Store::read`].
     fn reader(&self) -> Option<Box<dyn HistoryReader>> {
         None
     }
@@ -89,7 +89,8 @@ pub trait Store: Send {
         None
     }
 
-    /// An index for searches, which needs neither a transaction nor the store. The default is `None`: a search reads all frames.
+    /// An index for searches, which needs neither a transaction nor the store. The default is `None`: a
+    /// search reads all frames.
     fn word_index(&self) -> Option<Arc<dyn WordIndex>> {
         None
     }
@@ -103,7 +104,8 @@ pub trait Store: Send {
         Ok(None)
     }
 
-    /// In a transaction, replaces the newest snapshot by the one that the events of a compacted history follow.
+    /// In a transaction, replaces the newest snapshot by the one that the events of a compacted history
+    /// follow.
     ///
     /// # Errors
     /// The errors of the medium.
@@ -119,8 +121,8 @@ pub trait Store: Send {
         Ok(0)
     }
 
-    /// The revision that the events of a compacted history follow: see [`Archive::base`]. 0, which is the default, if they begin
-    /// with the first one.
+    /// The revision that the events of a compacted history follow: see [`Archive::base`]. 0, which is the
+    /// default, if they begin with the first one.
     ///
     /// # Errors
     /// The errors of the medium.
@@ -128,8 +130,8 @@ pub trait Store: Send {
         Ok(0)
     }
 
-    /// In a transaction, removes the events of finished trees, whose last state the newest snapshot has, and makes that snapshot
-    /// the base of the events.
+    /// In a transaction, removes the events of finished trees, whose last state the newest snapshot has, and
+    /// makes that snapshot the base of the events.
     ///
     /// # Errors
     /// [`Error::InMemory`], which is the default, if the store keeps no snapshots; the errors of the medium.
@@ -138,7 +140,8 @@ pub trait Store: Send {
         Err(Error::InMemory { what: "snapshots" })
     }
 
-    /// Gives the space that is not used any more back to the file system, if it is a large share. Called outside of transactions.
+    /// Gives the space that is not used any more back to the file system, if it is a large share. Called
+    /// outside of transactions.
     ///
     /// # Errors
     /// The errors of the medium.
@@ -147,8 +150,8 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// Adds a snapshot to the transaction, which replaces the one before it. `frames` are those that have changed since then.
-    /// Called only if [`Store::archive`] returns an archive.
+    /// Adds a snapshot to the transaction, which replaces the one before it. `frames` are those that have
+    /// changed since then. Called only if [`Store::archive`] returns an archive.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`] and the other errors of the medium.
@@ -168,16 +171,16 @@ pub trait Store: Send {
         Err(Error::InMemory { what: "snapshots" })
     }
 
-    /// Adds events to the transaction. Their revisions must continue those in the store without a gap. After [`Store::write_base`],
-    /// revisions up to that of the base may be left out.
+    /// Adds events to the transaction. Their revisions must continue those in the store without a gap. After
+    /// [`Store::write_base`], revisions up to that of the base may be left out.
     ///
     /// # Errors
-    /// [`Error::History`] if a revision cannot be stored; [`Error::DiskFull`], [`Error::Io`] and the other errors
-    /// of the medium.
+    /// [`Error::History`] if a revision cannot be stored; [`Error::DiskFull`], [`Error::Io`] and the other
+    /// errors of the medium.
     fn append(&mut self, events: &[Event]) -> Result<()>;
 
-    /// The reader of the logs of frames, if the store keeps them itself. The default is `None`: the stack keeps them in files, if
-    /// it has a folder.
+    /// The reader of the logs of frames, if the store keeps them itself. The default is `None`: the stack
+    /// keeps them in files, if it has a folder.
     fn logs(&self) -> Option<Arc<dyn LogReader>> {
         None
     }
@@ -241,7 +244,8 @@ pub struct Snapshot {
 /// The trees whose events [`Store::compact`] removes: finished trees that meet all of these conditions.
 #[derive(Clone, Copy)]
 pub struct CompactionLimits<'a> {
-    /// The event that last changed one of its frames has an earlier time, in milliseconds since the Unix epoch.
+    /// The event that last changed one of its frames has an earlier time, in milliseconds since the Unix
+    /// epoch.
     pub before: u64,
     /// Returns true for a root if the snapshot of its tree was compared with the events and is the same. It
     /// is not called for trees that have not changed since the base.

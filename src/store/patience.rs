@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 const LONGEST_WAIT: Duration = Duration::from_millis(4);
 
-/// The remaining time in which a call may wait for others. The elapsed time is the sum of the waits: no clock is read.
+/// The remaining time in which a call may wait for others. The elapsed time is the sum of the waits: no clock
+/// is read.
 pub(super) struct Patience {
     limit: Duration,
     waited: Duration,
@@ -47,8 +48,8 @@ impl Patience {
     }
 }
 
-/// A locked file. It is unlocked when this is dropped. To close it would not be enough: a process that was forked meanwhile has the
-/// same open file, and would keep the lock as long as it lives.
+/// A locked file. It is unlocked when this is dropped. To close it would not be enough: a process that was
+/// forked meanwhile has the same open file, and would keep the lock as long as it lives.
 pub(super) enum Locked<'a> {
     Borrowed(&'a File),
     Owned(File),

@@ -7,7 +7,8 @@ use crate::frame::Handle;
 /// older than these, and may be removed at any time; [`Stack::search`](crate::Stack::search) brings it up to
 /// date.
 ///
-/// A word is a text of at most 40 letters and digits, in small letters. Only the library knows how texts become words.
+/// A word is a text of at most 40 letters and digits, in small letters. Only the library knows how texts
+/// become words.
 pub trait WordIndex: Send + Sync {
     /// The part of the history that the index has. `None`: the index is empty.
     ///

@@ -64,7 +64,8 @@ fn plain_end(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The problem of a text that cannot be read as a record, with the field where it is. `error`: what the reader has said.
+/// The problem of a text that cannot be read as a record, with the field where it is. `error`: what the
+/// reader has said.
 #[cfg(feature = "capi")]
 pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_json::Error) -> String {
     use serde_json::{Map, Value};
@@ -92,8 +93,9 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     }
 }
 
-/// The path of a problem. Where a field is missing, the reader names the last field that it has read: in the object that lacks the
-/// field, or that object itself. The object is the one in which the field, if it is added, changes the problem.
+/// The path of a problem. Where a field is missing, the reader names the last field that it has read: in the
+/// object that lacks the field, or that object itself. The object is the one in which the field, if it is
+/// added, changes the problem.
 #[cfg(feature = "capi")]
 fn place_of<T: serde::de::DeserializeOwned>(
     path: &serde_path_to_error::Path,

@@ -41,8 +41,8 @@ pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction).ok()
 }
 
-/// Number of days from the epoch to a date of the Gregorian calendar. The calculation lets years begin in March,
-/// so that the leap day is the last day of a year.
+/// Number of days from the epoch to a date of the Gregorian calendar. The calculation lets years begin in
+/// March, so that the leap day is the last day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

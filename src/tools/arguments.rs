@@ -1,5 +1,5 @@
-//! Arguments of tools: their JSON Schema and their validation. Hosts can use the same functions for additional tools
-//! of their own.
+//! Arguments of tools: their JSON Schema and their validation. Hosts can use the same functions for
+//! additional tools of their own.
 //!
 //! ```
 //! use callstack_core::tools::arguments;
@@ -31,8 +31,8 @@ const LONGEST_TEXT: usize = 100_000;
 /// Maximum number of entries of a list in the arguments.
 const LONGEST_LIST: usize = 1_000;
 
-/// Reads the arguments of a tool. `example` contains valid arguments as JSON; every error text ends with it. Empty
-/// arguments stand for `{}`.
+/// Reads the arguments of a tool. `example` contains valid arguments as JSON; every error text ends with it.
+/// Empty arguments stand for `{}`.
 ///
 /// Some hosts send lists, objects, numbers and truth values as texts, some of them only from the middle of a
 /// session on. A value of a wrong type that can mean only one thing is read by its meaning: `"[1]"` as `[1]`
@@ -163,10 +163,10 @@ fn too_long(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the description of a tool and the JSON Schema of its arguments. The description is the documentation of the
-/// type. Optional arguments are not in `required`, and their types exclude null. Left out are defaults that are false or
-/// empty, a minimum of 0, and `additionalProperties`: a call with an unknown argument is refused, and the error names the
-/// known ones.
+/// Returns the description of a tool and the JSON Schema of its arguments. The description is the
+/// documentation of the type. Optional arguments are not in `required`, and their types exclude null. Left
+/// out are defaults that are false or empty, a minimum of 0, and `additionalProperties`: a call with an
+/// unknown argument is refused, and the error names the known ones.
 pub fn describe<T: JsonSchema>() -> (String, Value) {
     described(schema::<T>())
 }

@@ -12,8 +12,8 @@ use crate::frame::{Handle, NewFrame};
 use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, Heuristic};
 use crate::session::title_of;
 
-/// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess when asked),
-/// suggest (also suggest pushes and pops), auto (also carry out what is recommended).
+/// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess when
+/// asked), suggest (also suggest pushes and pops), auto (also carry out what is recommended).
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Configure {
@@ -86,8 +86,8 @@ impl AgentTool for Configure {
     }
 }
 
-/// Assess whether to start a child frame now. Omitted signals are taken from this session. At the level auto, a
-/// recommended child frame with a potentialGoal is started at once; its results are this tool's answer.
+/// Assess whether to start a child frame now. Omitted signals are taken from this session. At the level auto,
+/// a recommended child frame with a potentialGoal is started at once; its results are this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShouldPush {
@@ -191,8 +191,8 @@ fn verdict(caller: &Caller<'_>, frame: Handle, assessment: &Assessment) -> Strin
     lines.join("\n")
 }
 
-/// Show the pending suggestions, enable or disable suggestions in contexts, clear pending suggestions, or show past
-/// suggestions with their outcomes.
+/// Show the pending suggestions, enable or disable suggestions in contexts, clear pending suggestions, or
+/// show past suggestions with their outcomes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct AutoSuggest {

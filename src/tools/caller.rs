@@ -80,8 +80,8 @@ impl<'a> Caller<'a> {
         self.turn(|turn| turn.sessions.tools.clone())
     }
 
-    /// Returns a function from the name of a tool in this library to the host's name; `None` if the host does not offer
-    /// the tool.
+    /// Returns a function from the name of a tool in this library to the host's name; `None` if the host does
+    /// not offer the tool.
     pub(super) fn naming(&self) -> impl Fn(&str) -> Option<String> {
         let settings = self.stack.host().settings();
         move |tool| settings.tools.contains(tool).then(|| settings.context.tools.of_tool(tool)).flatten()
@@ -104,7 +104,8 @@ impl<'a> Caller<'a> {
         self.call_place() == CallPlace::Conversation && self.turn(|turn| turn.beside(session_id).is_none())
     }
 
-    /// Checks that a call can begin a frame in the conversation of the caller, which its argument `name` asks for.
+    /// Checks that a call can begin a frame in the conversation of the caller, which its argument `name` asks
+    /// for.
     ///
     /// # Errors
     /// [`Error::Setting`].

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::frame::reference_to_id;
 use crate::session::compaction::{CompactionType, SummaryRequest};
 
-/// Request a checkpoint: when this session is next idle, a summary replaces its conversation and becomes the frame's
-/// results so far.
+/// Request a checkpoint: when this session is next idle, a summary replaces its conversation and becomes the
+/// frame's results so far.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Summarize {

@@ -13,8 +13,8 @@ use crate::frame::FrameRef;
 use crate::stack::SessionContext;
 use crate::text::beginning;
 
-/// Show the size of this session's context in tokens, the frames that it contains with their detail levels, the
-/// budget, and the statistics of the cache.
+/// Show the size of this session's context in tokens, the frames that it contains with their detail levels,
+/// the budget, and the statistics of the cache.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}

@@ -59,7 +59,8 @@ impl AgentTool for Push {
         let works_here = !self.background && caller.works_here();
         let parent = if works_here { caller.parent()? } else { caller.parent_beside()? };
         caller.turn(|turn| turn.check_depth(parent))?;
-        // Planned first: if the host dies before it has created the session, the planned frame can be started later.
+        // Planned first: if the host dies before it has created the session, the planned frame can be started
+        // later.
         let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
         let (new, awaited) = acting::new_frame(caller, words, &self.depends_on, parent)?;
         if !self.background && !works_here {
@@ -365,8 +366,8 @@ impl AgentTool for AddDecision {
     }
 }
 
-/// Set for good what a frame is about. Otherwise that of a session follows the user's words until something is planned or
-/// pushed below it.
+/// Set for good what a frame is about. Otherwise that of a session follows the user's words until something
+/// is planned or pushed below it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Identify {

@@ -1,4 +1,5 @@
-//! JSON in the answers of tools: indented, and with frames named so that the agent can use the names as arguments.
+//! JSON in the answers of tools: indented, and with frames named so that the agent can use the names as
+//! arguments.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,8 +16,8 @@ pub(super) fn pretty(value: &impl Serialize) -> String {
     escape_hidden(&json).into_owned()
 }
 
-/// Returns a record as JSON in which IDs that have the form of a handle are written as references: `id:f3`. An agent
-/// would use `f3` as a handle.
+/// Returns a record as JSON in which IDs that have the form of a handle are written as references: `id:f3`.
+/// An agent would use `f3` as a handle.
 pub(super) fn with_references(record: &impl Serialize) -> Value {
     let mut record = serde_json::to_value(record).expect("records have only string keys and finite numbers");
     for key in ID_KEYS {

@@ -22,8 +22,8 @@ const LONGEST: usize = 12_000;
 /// Limits to the texts of an entry, in characters. The first limit with which the lines fit is used.
 const TEXT_LIMITS: [usize; 5] = [8_000, 2_000, 600, 200, 60];
 
-/// Read the log of a frame: the messages of its session, also those from before a compaction. Without arguments, the newest
-/// ones.
+/// Read the log of a frame: the messages of its session, also those from before a compaction. Without
+/// arguments, the newest ones.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Log {
@@ -204,7 +204,8 @@ fn short(value: &Value, limit: usize, needle: Option<&str>) -> Value {
     }
 }
 
-/// Returns at most `limit` characters of a text, from its beginning or, if it has the needle, from shortly before it.
+/// Returns at most `limit` characters of a text, from its beginning or, if it has the needle, from shortly
+/// before it.
 fn excerpt(text: &str, limit: usize, needle: Option<&str>) -> String {
     let count = text.chars().count();
     if count <= limit {

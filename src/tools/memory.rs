@@ -16,8 +16,8 @@ use crate::text::one_line;
 use crate::tree::HeapUsage;
 use crate::vocabulary::ToolRole;
 
-/// Store a text on the heap. Every context of the frames in its scope shows it word for word, as long as there is room, until
-/// stack_heap_free. For requirements and contracts.
+/// Store a text on the heap. Every context of the frames in its scope shows it word for word, as long as
+/// there is room, until stack_heap_free. For requirements and contracts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {
@@ -159,8 +159,9 @@ impl MemoryTool for Free {
     }
 }
 
-/// Update the registers: eight short notes in every request of their frame. Only the given ones change; an empty text
-/// clears a register; longer texts are cut (limits in characters). Without arguments, show the registers.
+/// Update the registers: eight short notes in every request of their frame. Only the given ones change; an
+/// empty text clears a register; longer texts are cut (limits in characters). Without arguments, show the
+/// registers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateRegisters {
@@ -233,8 +234,8 @@ impl MemoryTool for UpdateRegisters {
     }
 }
 
-/// Start a sub-task in a child frame, which sees nothing of this conversation but these arguments. This conversation is
-/// suspended until the child frame is popped; its result is this tool's answer.
+/// Start a sub-task in a child frame, which sees nothing of this conversation but these arguments. This
+/// conversation is suspended until the child frame is popped; its result is this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PushFrame {
@@ -260,8 +261,8 @@ impl MemoryTool for PushFrame {
     }
 }
 
-/// Finish the current frame. Its conversation is discarded, and the parent frame continues with the result. At depth 0
-/// this ends the whole run.
+/// Finish the current frame. Its conversation is discarded, and the parent frame continues with the result.
+/// At depth 0 this ends the whole run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopFrame {
@@ -279,8 +280,8 @@ impl MemoryTool for PopFrame {
     }
 }
 
-/// Finish the current frame. Its conversation is discarded. The parent frame continues with these arguments, and later
-/// frames see them. At depth 0 this ends the whole run.
+/// Finish the current frame. Its conversation is discarded. The parent frame continues with these arguments,
+/// and later frames see them. At depth 0 this ends the whole run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopFrameWithRecords {
@@ -304,8 +305,8 @@ impl MemoryTool for PopFrameWithRecords {
     }
 }
 
-/// Store a named text, a chunk, on the heap. Every step of every frame contains it verbatim until you free it with
-/// heap_free.
+/// Store a named text, a chunk, on the heap. Every step of every frame contains it verbatim until you free it
+/// with heap_free.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeapAllocate {

@@ -1,7 +1,8 @@
 //! The agent's tools: one table of names, schemas, handlers and texts. Hosts register the tools from it.
 //!
-//! A tool is a struct. Its documentation is the description that the agent reads, its fields are the arguments, and
-//! `AgentTool::run` is the handler. JSON Schema and validation are derived from the same struct, so they always agree.
+//! A tool is a struct. Its documentation is the description that the agent reads, its fields are the
+//! arguments, and `AgentTool::run` is the handler. JSON Schema and validation are derived from the same
+//! struct, so they always agree.
 //!
 //! ```
 //! use callstack_core::session::HostEvent;
@@ -367,8 +368,8 @@ fn memory_table(settings: &RunSettings) -> impl Iterator<Item = &'static Entry<R
 }
 
 /// Returns the tools that a host with these settings offers to its agents: those of [`HostSettings::tools`].
-/// Descriptions refer to other offered tools by the host's names, and to no others. [`Tool::name`] is always the name that
-/// [`call`] takes, not the host's name.
+/// Descriptions refer to other offered tools by the host's names, and to no others. [`Tool::name`] is always
+/// the name that [`call`] takes, not the host's name.
 ///
 /// ```
 /// use callstack_core::{HostSettings, ToolNames, ToolSet, tools};
@@ -441,7 +442,8 @@ fn translate_descriptions(schema: &mut Value, names: &ToolNames) {
     }
 }
 
-/// Returns the tools with which an agent in a [run](crate::memory) with these settings manages its own memory.
+/// Returns the tools with which an agent in a [run](crate::memory) with these settings manages its own
+/// memory.
 pub fn memory_tools(settings: &RunSettings) -> Vec<Tool> {
     memory_table(settings).map(|entry| entry.tool(CallPlace::Session)).collect()
 }
@@ -487,8 +489,9 @@ pub fn operate(
     stack.run(run).operate(&call.id, operation).map(Some)
 }
 
-/// Carries out the next memory tool calls of a [run](crate::memory) until it needs the host, and returns that need: a
-/// reply of the model, or the answer to a call of one of the host's own tools. Also returns when the run has ended.
+/// Carries out the next memory tool calls of a [run](crate::memory) until it needs the host, and returns that
+/// need: a reply of the model, or the answer to a call of one of the host's own tools. Also returns when the
+/// run has ended.
 ///
 /// # Errors
 /// As [`Run::next`](crate::stack::Run::next) and [`Run::operate`](crate::stack::Run::operate).
@@ -512,10 +515,10 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 /// the settings. A host that wants to refuse such calls of its agents does not pass them on. The answer to an
 /// unknown name lists the offered tools.
 ///
-/// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem. It is also
-/// refused if events and tool calls in other threads take longer than
-/// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout), or inside of [`Stack::read`] and in code that the
-/// stack calls.
+/// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem.
+/// It is also refused if events and tool calls in other threads take longer than
+/// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout), or inside of [`Stack::read`] and in
+/// code that the stack calls.
 pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
     let called = stack.in_order(|turns| {
         // Names are looked up in the newest tree. The first command reports an error of the store.

@@ -218,7 +218,8 @@ pub(super) struct Activate {
     /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// What a blocked frame waits for; what is wrong with a completed one; with retry, what to do differently.
+    /// What a blocked frame waits for; what is wrong with a completed one; with retry, what to do
+    /// differently.
     answer: Option<String>,
     /// Retry a failed, blocked or interrupted frame, in one that knows why it failed.
     #[serde(default)]
@@ -300,7 +301,8 @@ impl AgentTool for Activate {
     }
 }
 
-/// Remove a frame, and the planned ones below it, from the plan. Open ones below it are reported and continue.
+/// Remove a frame, and the planned ones below it, from the plan. Open ones below it are reported and
+/// continue.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invalidate {

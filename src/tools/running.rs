@@ -1,4 +1,5 @@
-//! Tools for frames that run: running all that are ready, waiting for those in the background, and stopping them.
+//! Tools for frames that run: running all that are ready, waiting for those in the background, and stopping
+//! them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,8 +10,8 @@ use crate::error::Error;
 use crate::frame::Handle;
 use crate::session::calls::listed;
 
-/// Run all planned children whose dependencies are completed, in parallel, and those that become ready. Answers with all
-/// results when no more can begin.
+/// Run all planned children whose dependencies are completed, in parallel, and those that become ready.
+/// Answers with all results when no more can begin.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ActivateReady {

@@ -14,8 +14,8 @@ use crate::session::TitlePatterns;
 use crate::session::subagents::{Subagent, SubagentSettings};
 use crate::text::beginning;
 
-/// Show or change how subagents (child sessions of the host's own tools) are detected and finished. Omitted arguments
-/// change nothing.
+/// Show or change how subagents (child sessions of the host's own tools) are detected and finished. Omitted
+/// arguments change nothing.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Config {
@@ -135,8 +135,8 @@ impl AgentTool for Stats {
     }
 }
 
-/// Finish the frame of a subagent manually: by default the only active subagent among this session and those that it
-/// has started.
+/// Finish the frame of a subagent manually: by default the only active subagent among this session and those
+/// that it has started.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Complete {

@@ -1,4 +1,5 @@
-//! ATIF, the Agent Trajectory Interchange Format: a document of steps. They are read as OpenAI's Chat messages.
+//! ATIF, the Agent Trajectory Interchange Format: a document of steps. They are read as OpenAI's Chat
+//! messages.
 
 use serde_json::{Value as Json, json};
 

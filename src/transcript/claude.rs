@@ -1,4 +1,5 @@
-//! Claude Code: a line for each block of a message, in the form of Anthropic's Messages, and lines about the session.
+//! Claude Code: a line for each block of a message, in the form of Anthropic's Messages, and lines about the
+//! session.
 
 use serde_json::{Value as Json, json};
 

@@ -1,4 +1,5 @@
-//! Sessions of agents as their hosts keep them on the disk: read line by line, as items and requests, and as a tree of frames.
+//! Sessions of agents as their hosts keep them on the disk: read line by line, as items and requests, and as
+//! a tree of frames.
 //!
 //! A *form* is the form of one host's files ([`TranscriptForm`]). There are two readers over it:
 //!

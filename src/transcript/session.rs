@@ -390,7 +390,8 @@ impl Session {
         }
     }
 
-    /// The number of parts of an answer that were followed before. Gemini CLI writes an answer again when its calls have ended.
+    /// The number of parts of an answer that were followed before. Gemini CLI writes an answer again when its
+    /// calls have ended.
     fn skipped(&self, file: usize, turn: &Turn) -> usize {
         let known = self.streams[file].answer.as_ref().filter(|_| self.form == TranscriptForm::Gemini);
         match (turn, known) {

@@ -1,5 +1,5 @@
-//! The second half of a change: applies an event to a tree. It cannot fail. New events and replayed histories use the
-//! same code.
+//! The second half of a change: applies an event to a tree. It cannot fail. New events and replayed histories
+//! use the same code.
 
 use std::collections::HashSet;
 use std::mem;
@@ -18,8 +18,8 @@ use crate::frame::{
 use crate::steps::step;
 
 impl Tree {
-    /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
-    /// produces the tree that the history was recorded from.
+    /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an
+    /// empty tree produces the tree that the history was recorded from.
     ///
     /// ```
     /// use callstack_core::{Command, NewFrame, Tree, decide};
@@ -33,10 +33,11 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), names frames that the tree
-    /// does not have, or makes a change that no command makes: a transition that
-    /// [`FrameStatus::can_become`] does not allow, an active frame that is not open, a dependency on a frame above or
-    /// below, a parent below the frame, or another title for a frame that has begun. The tree is unchanged.
+    /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), names frames
+    /// that the tree does not have, or makes a change that no command makes: a transition that
+    /// [`FrameStatus::can_become`] does not allow, an active frame that is not open, a dependency on a frame
+    /// above or below, a parent below the frame, or another title for a frame that has begun. The tree is
+    /// unchanged.
     pub fn replay(&mut self, event: &Event) -> Result<()> {
         self.check_next(event)?;
         self.apply(event);
@@ -500,8 +501,8 @@ impl Tree {
         }
     }
 
-    /// Removes a frame from the finished children of its parent, if it is one of them. `was_held`: the conversation of the
-    /// parent held its results.
+    /// Removes a frame from the finished children of its parent, if it is one of them. `was_held`: the
+    /// conversation of the parent held its results.
     fn leave_finished(&mut self, handle: Handle, was_held: bool) {
         let (revision, node) = (self.revision, self.node(handle));
         let finished = node.finished;
@@ -1032,8 +1033,8 @@ impl Tree {
         }
     }
 
-    /// Saves the settled view of a frame before a change that the stable part must not show yet. Returns the frame for
-    /// the change.
+    /// Saves the settled view of a frame before a change that the stable part must not show yet. Returns the
+    /// frame for the change.
     fn remember(&mut self, handle: Handle, with_identity: bool) -> &mut Frame {
         let node = &mut self.nodes[handle.index()];
         let frame = &mut node.frame;

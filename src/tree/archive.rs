@@ -112,7 +112,8 @@ impl Loaded {
         self.frames > most && !self.is_settled
     }
 
-    /// The number of frames to drop until at most this number is left. 0 until something has changed since the last time.
+    /// The number of frames to drop until at most this number is left. 0 until something has changed since
+    /// the last time.
     pub(super) fn take_excess(&mut self, most: usize) -> usize {
         if !self.has_excess(most) {
             return 0;

@@ -33,8 +33,8 @@ impl TranscriptRead {
     }
 }
 
-/// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
-/// [`Stack`](crate::Stack) and the types that it returns have a method for each command, and
+/// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it
+/// out. [`Stack`](crate::Stack) and the types that it returns have a method for each command, and
 /// [`Stack::execute`](crate::Stack::execute) takes any of them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -43,8 +43,9 @@ pub enum Command {
     Push(NewFrame),
     /// Create a frame with the status planned.
     Plan(NewFrame),
-    /// Create several planned children of one frame, all or none. A child may depend on any other child of the list, also on
-    /// a later one, by its ID or its title. The `parent` and `caller` of the children are ignored.
+    /// Create several planned children of one frame, all or none. A child may depend on any other child of
+    /// the list, also on a later one, by its ID or its title. The `parent` and `caller` of the children are
+    /// ignored.
     PlanChildren {
         /// The parent of all children.
         parent: Parent,
@@ -53,9 +54,10 @@ pub enum Command {
         /// The children, in their order as siblings.
         children: Vec<NewFrame>,
     },
-    /// Create a placeholder frame with the status in_progress for a session, unless the session has a frame. The frame
-    /// becomes the active frame if there is none. Its title and criteria can be set until it has been identified for
-    /// good: by [`Command::Identify`], or, if it has criteria, when a frame is pushed, planned or imported below it.
+    /// Create a placeholder frame with the status in_progress for a session, unless the session has a frame.
+    /// The frame becomes the active frame if there is none. Its title and criteria can be set until it has
+    /// been identified for good: by [`Command::Identify`], or, if it has criteria, when a frame is pushed,
+    /// planned or imported below it.
     Ensure {
         /// The session's ID.
         session_id: String,
@@ -74,13 +76,14 @@ pub enum Command {
         /// placeholder, and they can be set again.
         provisional: bool,
     },
-    /// Start a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
-    /// its dependencies are checked.
+    /// Start a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its
+    /// parent nor its dependencies are checked.
     Activate {
         /// The frame.
         frame: FrameRef,
     },
-    /// Do the same as [`Command::Activate`], if the frame has what it needs: [`Tree::check_ready`](super::Tree::check_ready).
+    /// Do the same as [`Command::Activate`], if the frame has what it needs:
+    /// [`Tree::check_ready`](super::Tree::check_ready).
     Begin {
         /// The frame.
         frame: FrameRef,
@@ -93,8 +96,8 @@ pub enum Command {
         /// The new ID.
         session_id: String,
     },
-    /// Change the status, as [`FrameStatus::can_become`] allows. A frame that becomes in_progress becomes the active
-    /// frame. The status invalidated does the same as [`Command::Invalidate`].
+    /// Change the status, as [`FrameStatus::can_become`] allows. A frame that becomes in_progress becomes the
+    /// active frame. The status invalidated does the same as [`Command::Invalidate`].
     SetStatus {
         /// The frame.
         frame: FrameRef,
@@ -129,7 +132,8 @@ pub enum Command {
         status: PopStatus,
         /// Its results.
         results: Results,
-        /// The frame that begins. `None`: the first planned sibling that can begin; nothing begins if there is none.
+        /// The frame that begins. `None`: the first planned sibling that can begin; nothing begins if there
+        /// is none.
         next: Option<FrameRef>,
     },
     /// Do the same as [`Command::Pop`] with completed, unless frames below it are open or planned.
@@ -179,7 +183,8 @@ pub enum Command {
         caller: String,
         /// The host.
         host: String,
-        /// The length of its lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE).
+        /// The length of its lease in milliseconds: from 1 to
+        /// [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE).
         lease: u64,
         /// The limits that a root gets where it has no limits of its own.
         limits: Box<FrameLimits>,
@@ -202,8 +207,8 @@ pub enum Command {
         /// True: the host ends without having ended the call. A frame that is in_progress was interrupted.
         interrupted: bool,
     },
-    /// Give a frame that is free to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
-    /// If no frame is free, nothing changes.
+    /// Give a frame that is free to a worker. A planned or blocked frame becomes in_progress; the active
+    /// frame stays. If no frame is free, nothing changes.
     Hold(NewHold),
     /// Extend the lease of a holder for a frame: the lease ends this number of milliseconds from now.
     Renew {
@@ -242,7 +247,8 @@ pub enum Command {
         /// How it ends.
         finish: Finish,
     },
-    /// Block the frames that hosts run, workers have and conversations work in, from this frame downwards: they stop, and can be resumed.
+    /// Block the frames that hosts run, workers have and conversations work in, from this frame downwards:
+    /// they stop, and can be resumed.
     Stop {
         /// The frame. `None`: all of them.
         frame: Option<FrameRef>,
@@ -256,8 +262,8 @@ pub enum Command {
         /// The request. `None`: it has ended.
         request: Option<SummaryRequest>,
     },
-    /// Record that the conversation of the frame's parent has received the results of the frame, which is completed or
-    /// failed.
+    /// Record that the conversation of the frame's parent has received the results of the frame, which is
+    /// completed or failed.
     Deliver {
         /// The frame.
         frame: FrameRef,
@@ -357,8 +363,8 @@ pub enum Command {
         /// The lines, each a JSON value nested at most 100 levels deep.
         entries: Vec<Value>,
     },
-    /// Add frames as they are, all or none, for example an imported plan. Frames name their parent and dependencies by
-    /// ID; these can be frames of the tree or any frames of the list.
+    /// Add frames as they are, all or none, for example an imported plan. Frames name their parent and
+    /// dependencies by ID; these can be frames of the tree or any frames of the list.
     Import {
         /// The frames. Siblings keep their order, except that a new attempt comes directly after the one
         /// before it.
@@ -373,14 +379,15 @@ pub enum Command {
         frame: FrameRef,
         /// ID of the new frame.
         session_id: String,
-        /// What the new attempt must do differently, or the answer to what the frame waits for. `None` or blank: nothing.
+        /// What the new attempt must do differently, or the answer to what the frame waits for. `None` or
+        /// blank: nothing.
         note: Option<String>,
         /// True: no worker or agent works on the frame any more, so it can also be in_progress. Then it
         /// fails.
         is_interrupted: bool,
     },
-    /// Edit a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
-    /// below it move with it.
+    /// Edit a planned frame: its title, criteria and dependencies, its parent, and its order among its
+    /// siblings. The frames below it move with it.
     Edit {
         /// The frame.
         frame: FrameRef,

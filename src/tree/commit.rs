@@ -6,15 +6,16 @@ use super::{Command, Tree, decide};
 use crate::error::Result;
 use crate::frame::{Actor, Change, Event, Handle};
 
-/// The outcome of deciding a command: the events that change the tree, and the lines that are added to the full logs of
-/// frames.
+/// The outcome of deciding a command: the events that change the tree, and the lines that are added to the
+/// full logs of frames.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[must_use = "a commit changes nothing until its events are applied"]
 #[non_exhaustive]
 pub struct Commit {
     /// The events, ordered by revision. Empty: the tree is already in the state that the command asks for.
     pub events: Vec<Event>,
-    /// Lines for the full logs. Only stacks in a folder keep logs. They write the lines before they commit the events.
+    /// Lines for the full logs. Only stacks in a folder keep logs. They write the lines before they commit
+    /// the events.
     pub log: Vec<LogAppend>,
 }
 
@@ -30,13 +31,13 @@ pub struct LogAppend {
     pub is_new: bool,
     /// The lines, each a JSON value.
     pub entries: Vec<Value>,
-    /// True if the lines have the same content as events of the commit. If the commit fails and it is not known whether
-    /// the events were kept, these lines stay in the log.
+    /// True if the lines have the same content as events of the commit. If the commit fails and it is not
+    /// known whether the events were kept, these lines stay in the log.
     pub repeats_events: bool,
 }
 
-/// A commit that is being put together, for a tree that does not change meanwhile. Only this type assigns revisions to
-/// events.
+/// A commit that is being put together, for a tree that does not change meanwhile. Only this type assigns
+/// revisions to events.
 pub(crate) struct Draft<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) now: u64,

@@ -27,8 +27,8 @@ impl HeapUsage {
         Self { chunks: chunks.len(), characters, ceiling }
     }
 
-    /// The usage after a change: `chunks` is added to the number of chunks, `gone` is the removed content, and `come`
-    /// the added content.
+    /// The usage after a change: `chunks` is added to the number of chunks, `gone` is the removed content,
+    /// and `come` the added content.
     #[must_use]
     pub(crate) fn changed(self, chunks: isize, gone: &str, come: &str) -> Self {
         let characters = self.characters.saturating_sub(gone.chars().count()) + come.chars().count();

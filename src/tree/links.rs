@@ -1,5 +1,5 @@
-//! Links between frames that are added together (a plan, an import, a file): finds invalid parents, attempts and
-//! dependencies, and an order in which the frames can be added.
+//! Links between frames that are added together (a plan, an import, a file): finds invalid parents, attempts
+//! and dependencies, and an order in which the frames can be added.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -101,7 +101,8 @@ struct Branch {
     below: Option<Handle>,
 }
 
-/// New frames and the tree that they will be added to. The IDs of the new frames are unique and not in the tree.
+/// New frames and the tree that they will be added to. The IDs of the new frames are unique and not in the
+/// tree.
 pub(super) struct Links<'a> {
     tree: &'a Tree,
     frames: &'a [Frame],
@@ -206,8 +207,8 @@ impl<'a> Links<'a> {
         circle: Fault,
     ) -> Vec<BadLink> {
         let mut bad = Vec::new();
-        // 0: not visited; n: visited by the walk that began at frame n - 1. A walk that reaches its own mark has found
-        // a circle; a walk that reaches the mark of another walk has not.
+        // 0: not visited; n: visited by the walk that began at frame n - 1. A walk that reaches its own mark
+        // has found a circle; a walk that reaches the mark of another walk has not.
         let mut walk = vec![0; self.frames.len()];
         for start in 0..self.frames.len() {
             let mut index = start;

@@ -8,7 +8,8 @@ use crate::archive::ArchiveQuery;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
 use crate::steps::step;
 
-/// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
+/// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run
+/// itself.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<Arc<Message>>,
@@ -32,20 +33,21 @@ impl Conversation {
         Self { messages, reply, run: run.map(|(settings, steps)| RunState { settings, steps }), tools, call }
     }
 
-    /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps them.
+    /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps
+    /// them.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// The newest message of the model, and the messages after it: first the answers to its tool calls, then messages of the
-    /// user. `None` if the model has not replied yet.
+    /// The newest message of the model, and the messages after it: first the answers to its tool calls, then
+    /// messages of the user. `None` if the model has not replied yet.
     pub fn last_reply(&self) -> Option<(&Message, &[Arc<Message>])> {
         let reply = self.reply?;
         Some((&self.messages[reply], &self.messages[reply + 1..]))
     }
 
-    /// Adds a message. The answer to a tool call goes before the messages that the user has sent since the call, because
-    /// providers refuse a message between a call and its answer.
+    /// Adds a message. The answer to a tool call goes before the messages that the user has sent since the
+    /// call, because providers refuse a message between a call and its answer.
     pub(super) fn add(&mut self, message: Message) {
         let is_of_user = |message: &&Arc<Message>| matches!(***message, Message::User { .. });
         let waiting = match message {
@@ -90,8 +92,9 @@ pub struct RunState {
 }
 
 impl Tree {
-    /// The chunks that a frame sees, each with the frame that owns it; the chunks of the root come first. An imported
-    /// tree can have several chunks with the same name; then only the chunk of the nearest frame is listed.
+    /// The chunks that a frame sees, each with the frame that owns it; the chunks of the root come first. An
+    /// imported tree can have several chunks with the same name; then only the chunk of the nearest frame is
+    /// listed.
     pub fn chunks(&self, handle: Handle) -> Vec<(Handle, &Chunk)> {
         if self.chunks == 0 {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! The tree of frames: its queries, and the two halves of every change.
 //!
-//! [`decide`] checks a command and returns events, but changes nothing. [`Tree::apply`] applies an event and cannot
-//! fail.
+//! [`decide`] checks a command and returns events, but changes nothing. [`Tree::apply`] applies an event and
+//! cannot fail.
 //!
 //! This layer knows only frames and errors: no tokens, no XML, no clock, no disk.
 
@@ -87,9 +87,9 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 
 /// A tree of frames. It can have several roots (then it is a forest); each root is a task.
 ///
-/// Frames are never removed, so a [`Handle`] (a position in the list of all frames) never becomes invalid.
-/// A tree changes only by [`Tree::apply`] and [`Tree::replay`]. A clone shares the records of its frames with the
-/// original, until one of the two changes them.
+/// Frames are never removed, so a [`Handle`] (a position in the list of all frames) never becomes invalid. A
+/// tree changes only by [`Tree::apply`] and [`Tree::replay`]. A clone shares the records of its frames with
+/// the original, until one of the two changes them.
 ///
 /// ```
 /// use callstack_core::{Command, NewFrame, Tree, decide};
@@ -106,8 +106,8 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 ///
 /// # The specification's operations
 ///
-/// The methods of the specification's `FrameStateManager`, the methods of [`Stack`](crate::Stack), and the commands and
-/// queries of a tree that is used without a stack:
+/// The methods of the specification's `FrameStateManager`, the methods of [`Stack`](crate::Stack), and the
+/// commands and queries of a tree that is used without a stack:
 ///
 /// | `FrameStateManager` | with a stack | with a tree |
 /// |---|---|---|
@@ -131,8 +131,8 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 /// | invalidateFrame | [`Stack::invalidate`](crate::Stack::invalidate) | [`Command::Invalidate`] |
 /// | getFramesByStatus | [`Stack::read`](crate::Stack::read) | [`Tree::with_status`] |
 ///
-/// The specification distinguishes children from all children by their status. Here one query returns all children,
-/// and [`Node::status`] tells their status.
+/// The specification distinguishes children from all children by their status. Here one query returns all
+/// children, and [`Node::status`] tells their status.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     nodes: Nodes,
@@ -246,8 +246,8 @@ impl Tree {
     ///
     /// # Errors
     /// - [`Error::UnknownFrame`] if no frame matches.
-    /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs, or the title of several frames. The error
-    ///   lists up to eight of them.
+    /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs, or the title of several
+    ///   frames. The error lists up to eight of them.
     /// - The errors of the store, if the frame is in a finished tree that must be read from there.
     pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
         self.resolve_near(reference, None)
@@ -438,8 +438,8 @@ impl Tree {
         &self.node(handle).children
     }
 
-    /// The other children of the parent, of all statuses, in their order. Roots have no siblings, because each root
-    /// is a separate task.
+    /// The other children of the parent, of all statuses, in their order. Roots have no siblings, because
+    /// each root is a separate task.
     pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
         children.iter().copied().filter(move |sibling| *sibling != handle)
@@ -571,8 +571,8 @@ impl Tree {
         iter::once(handle).chain(self.descendants(handle))
     }
 
-    /// All frames below a frame: parents before children, siblings in their order. Iterative, so a deep tree cannot
-    /// overflow the thread's stack.
+    /// All frames below a frame: parents before children, siblings in their order. Iterative, so a deep tree
+    /// cannot overflow the thread's stack.
     pub fn descendants(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.walk(handle, |node| &node.children)
     }
@@ -718,8 +718,8 @@ impl Tree {
         self.plan_revision
     }
 
-    /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context
-    /// is unchanged too.
+    /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the
+    /// context is unchanged too.
     pub fn context_revision(&self, handle: Handle) -> u64 {
         let newest = |handle: Handle| {
             let node = self.node(handle);

@@ -13,8 +13,8 @@ const SEARCHED_ARTIFACTS: usize = 16;
 
 /// A node of a [`Tree`](super::Tree): the frame's record, its links to other frames, and its revisions.
 ///
-/// The link fields of the record (parent, dependencies, planned children) are empty, because the node keeps links as
-/// handles. [`Tree::frame`](super::Tree::frame) returns a record with these fields.
+/// The link fields of the record (parent, dependencies, planned children) are empty, because the node keeps
+/// links as handles. [`Tree::frame`](super::Tree::frame) returns a record with these fields.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub(super) frame: Frame,
@@ -32,8 +32,8 @@ pub struct Node {
     pub(super) busy_children: u32,
     /// Number of ancestors.
     pub(super) depth: u32,
-    /// An ancestor further up than the parent, or the frame itself if it is a root. Jumps make the way up to any
-    /// ancestor logarithmic.
+    /// An ancestor further up than the parent, or the frame itself if it is a root. Jumps make the way up to
+    /// any ancestor logarithmic.
     pub(super) jump: Handle,
     /// Key of the frame's place among its siblings: higher keys come later.
     pub(super) order: u64,
@@ -89,8 +89,8 @@ pub(super) struct Attempt {
 
 /// The settled view of a frame: its fields as they were at the last push or status change in the tree.
 ///
-/// The stable part of a context shows this view. An artifact that is recorded in an ancestor therefore does not
-/// invalidate the prompt cache.
+/// The stable part of a context shows this view. An artifact that is recorded in an ancestor therefore does
+/// not invalidate the prompt cache.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Settled<'a> {
@@ -266,7 +266,8 @@ impl Node {
         self.attempt.as_ref().map_or(1, |attempt| attempt.number)
     }
 
-    /// Key of the frame's place among its siblings, or among the roots: the sibling with the higher key comes later.
+    /// Key of the frame's place among its siblings, or among the roots: the sibling with the higher key comes
+    /// later.
     pub(crate) fn order(&self) -> u64 {
         self.order
     }
@@ -276,8 +277,8 @@ impl Node {
         self.is_reordered
     }
 
-    /// Place of the frame's start (push or activation) in the tree's sequence of starts and finishes, from 1. `None` if
-    /// the frame has not started.
+    /// Place of the frame's start (push or activation) in the tree's sequence of starts and finishes, from 1.
+    /// `None` if the frame has not started.
     pub fn started(&self) -> Option<u64> {
         (self.started > 0).then_some(self.started)
     }

@@ -1,4 +1,5 @@
-//! The nodes of a tree, in memory or in an archive. Copies of a tree share their nodes until one of them changes a node.
+//! The nodes of a tree, in memory or in an archive. Copies of a tree share their nodes until one of them
+//! changes a node.
 
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
@@ -267,7 +268,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Loads the tree of a frame, and returns its frames. `may_replay`: see [`Tree::of_snapshot`](super::Tree::of_snapshot).
+    /// Loads the tree of a frame, and returns its frames. `may_replay`: see
+    /// [`Tree::of_snapshot`](super::Tree::of_snapshot).
     ///
     /// # Errors
     /// The errors of the archive.

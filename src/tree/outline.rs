@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle, reference_to_id};
 use crate::text::{beginning, one_line, visible};
 
-/// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level instead, because
-/// unlimited indentation would make the text of a deep tree quadratic.
+/// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level instead,
+/// because unlimited indentation would make the text of a deep tree quadratic.
 const INDENTED_LEVELS: usize = 24;
 
 /// The style of an outline. In JSON `"marked"` or `"indented"`.
@@ -30,8 +30,8 @@ pub enum OutlineStyle {
 
 /// The options of an outline.
 ///
-/// In JSON: `{"style": "marked", "root": "f2", "active": true, "details": false, "depth": 3, "width": 120}`. Every key is optional;
-/// unknown keys are rejected.
+/// In JSON: `{"style": "marked", "root": "f2", "active": true, "details": false, "depth": 3, "width": 120}`.
+/// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -41,16 +41,18 @@ pub struct OutlineOptions {
     pub style: OutlineStyle,
     /// Show only this frame and the frames below it. Default `None`: all frames.
     pub root: Option<FrameRef>,
-    /// The frame of the reader. It is marked instead of the active frame, if it is open. Default `None`: the active frame.
+    /// The frame of the reader. It is marked instead of the active frame, if it is open. Default `None`: the
+    /// active frame.
     pub own: Option<FrameRef>,
     /// Mark the active frame, or the frame of the reader, and name it below the frames. Default true.
     pub active: bool,
-    /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each frame.
-    /// Default false.
+    /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each
+    /// frame. Default false.
     pub details: bool,
     /// Number of levels that are shown below the first one. Default `None`: all.
     pub depth: Option<usize>,
-    /// Maximum length of a line, in characters; longer lines are cut and end in `…`. 0: no limit. Default 120.
+    /// Maximum length of a line, in characters; longer lines are cut and end in `…`. 0: no limit. Default
+    /// 120.
     pub width: usize,
 }
 
@@ -96,8 +98,9 @@ impl Default for OutlineOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::UnknownFrame`](crate::Error::UnknownFrame) or [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for
-/// [`OutlineOptions::root`] or [`OutlineOptions::own`].
+/// [`Error::UnknownFrame`](crate::Error::UnknownFrame) or
+/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for [`OutlineOptions::root`] or
+/// [`OutlineOptions::own`].
 pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
     drawn(tree, options).map(|outline| outline.text)
 }

@@ -1,4 +1,5 @@
-//! The roots of a tree in their order. Each has a key for its place, as all siblings have; see [`places`](super::places).
+//! The roots of a tree in their order. Each has a key for its place, as all siblings have; see
+//! [`places`](super::places).
 
 use std::collections::HashSet;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and reported;
-//! no frame is lost.
+//! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and
+//! reported; no frame is lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -60,7 +60,8 @@ impl Tree {
         }
     }
 
-    /// Creates a tree from a state. Every frame is kept. The list has an entry for each inconsistency, with its repair.
+    /// Creates a tree from a state. Every frame is kept. The list has an entry for each inconsistency, with
+    /// its repair.
     pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
         let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, mut revision, mut extra, .. } = state;
         leave_out_too_deep(&mut extra);
@@ -129,8 +130,9 @@ impl Tree {
         draft.finish()
     }
 
-    /// Creates a tree of frames in this order, except that parents come before children. Invalid IDs and links are
-    /// repaired in the frames, and each repair is listed. Also returns, for each handle, the index of its frame.
+    /// Creates a tree of frames in this order, except that parents come before children. Invalid IDs and
+    /// links are repaired in the frames, and each repair is listed. Also returns, for each handle, the index
+    /// of its frame.
     pub(crate) fn from_frames(frames: &mut [Frame]) -> (Tree, Vec<usize>, Vec<Repair>) {
         Self::of_frames(frames, false)
     }
@@ -186,8 +188,9 @@ impl Tree {
         (tree, order, repairs)
     }
 
-    /// Orders the starts and finishes of this frame and of all later ones, which were added together, by the frames'
-    /// times. At equal times finishes come first, so a running frame started after its finished siblings.
+    /// Orders the starts and finishes of this frame and of all later ones, which were added together, by the
+    /// frames' times. At equal times finishes come first, so a running frame started after its finished
+    /// siblings.
     pub(super) fn sequence_by_time(&mut self, first: Handle) {
         let mut moments = Vec::new();
         for handle in self.handles().skip(first.index()) {
@@ -395,7 +398,8 @@ fn correct_ids(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             replaced.insert(old, frame.session_id.clone());
         }
     }
-    // Links to a blank or long ID follow its replacement. Links to a duplicated ID mean the first frame that has it.
+    // Links to a blank or long ID follow its replacement. Links to a duplicated ID mean the first frame that
+    // has it.
     let links = frames.iter_mut().flat_map(|Frame { parent_session_id, depends_on, retry_of, .. }| {
         parent_session_id.iter_mut().chain(depends_on).chain(retry_of)
     });

@@ -1,4 +1,5 @@
-//! Which of the stack's tools a call in a conversation is for: hosts write their names with many kinds of prefixes.
+//! Which of the stack's tools a call in a conversation is for: hosts write their names with many kinds of
+//! prefixes.
 
 use super::{ToolNames, ToolRole};
 
@@ -86,7 +87,8 @@ impl<'a> CallNames<'a> {
         let is_separator = |character: char| !character.is_ascii_alphanumeric();
         let namespace = namespace.trim_end_matches(is_separator);
         let whole = Some(name.trim_start_matches(is_separator)).filter(|_| self.ends_with_server(namespace));
-        // The names of tools have underscores themselves, so each place is tried at which the server's name can end.
+        // The names of tools have underscores themselves, so each place is tried at which the server's name
+        // can end.
         let parts = if namespace.is_empty() { name } else { "" };
         let ends = parts.match_indices(self.server).map(|(start, server)| start + server.len());
         let within = ends.filter(|end| self.ends_with_server(&parts[..*end])).filter_map(move |end| {

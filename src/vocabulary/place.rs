@@ -1,5 +1,5 @@
-//! The lines of answers from which a reader of a conversation knows which frame a call was about, and where the conversation
-//! is now. The tools write them, and [`fold`](crate::fold) reads them.
+//! The lines of answers from which a reader of a conversation knows which frame a call was about, and where
+//! the conversation is now. The tools write them, and [`fold`](crate::fold) reads them.
 
 use std::fmt;
 
@@ -79,7 +79,8 @@ impl<'a> Told<'a> {
         Some(Self { answer: &text[offset(text, first)..], subject, place: None, last: "" })
     }
 
-    /// The frames that a folded answer without a line about the place names: calls further below have ended them.
+    /// The frames that a folded answer without a line about the place names: calls further below have ended
+    /// them.
     pub fn ended_below(text: &str) -> Vec<Handle> {
         text.lines().filter(|line| line.ends_with(BELOW)).filter_map(named).collect()
     }
@@ -115,13 +116,15 @@ impl<'a> Told<'a> {
             (") is invalidated", Ended::Invalidated),
         ];
         let goes_on = [") is in progress", ") has begun", ") is planned"];
-        // The words behind the title come first, unless the title has such words itself; then those that are last of the title's end.
+        // The words behind the title come first, unless the title has such words itself; then those that are
+        // last of the title's end.
         let found = ends.iter().filter_map(|(words, end)| Some((line.find(words)?, Some(*end))));
         let others = goes_on.iter().filter_map(|words| Some((line.find(words)?, None)));
         found.chain(others).min_by_key(|(place, _)| *place).and_then(|(_, end)| end)
     }
 
-    /// The frame above the one in which the conversation is, if the answer says it or shows the frame's context.
+    /// The frame above the one in which the conversation is, if the answer says it or shows the frame's
+    /// context.
     pub fn parent_of_place(&self) -> Option<Handle> {
         let place = self.place?;
         let begun = self.body().lines().take(2).find(|line| named(line) == Some(place));

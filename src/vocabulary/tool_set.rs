@@ -74,15 +74,15 @@ const TOOLS: [Known; 39] = [
     other("stack_registers_update", "Its eight arguments cost most of all, and a conversation holds notes of a frame as well."),
 ];
 
-/// A setting: the tools that a host offers to its agents. Each one costs tokens in each model request. Default
-/// [`ToolSet::standard`].
+/// A setting: the tools that a host offers to its agents. Each one costs tokens in each model request.
+/// Default [`ToolSet::standard`].
 ///
-/// In JSON: `"standard"`, `"all"`, or a list of names such as `["stack_frame_push", "stack_frame_pop"]`. The names are
-/// those of this library, whatever the host calls its tools. An entry `"standard"` of a list stands for the standard
-/// tools. In the environment variable `STACK_TOOLS` the names are separated by commas.
+/// In JSON: `"standard"`, `"all"`, or a list of names such as `["stack_frame_push", "stack_frame_pop"]`. The
+/// names are those of this library, whatever the host calls its tools. An entry `"standard"` of a list stands
+/// for the standard tools. In the environment variable `STACK_TOOLS` the names are separated by commas.
 ///
-/// The set says what agents are told, not what is possible: `tools::call` carries out every tool, so programs and people
-/// reach the others. Texts for agents do not mention a tool outside of the set.
+/// The set says what agents are told, not what is possible: `tools::call` carries out every tool, so programs
+/// and people reach the others. Texts for agents do not mention a tool outside of the set.
 ///
 /// ```
 /// use callstack_core::ToolSet;
@@ -146,13 +146,14 @@ impl ToolSet {
         TOOLS.iter().enumerate().filter(move |(place, _)| self.bits >> place & 1 == 1).map(|(_, tool)| tool.name)
     }
 
-    /// Returns why a tool of this library belongs to the standard set, or why not. `None` if there is no such tool.
+    /// Returns why a tool of this library belongs to the standard set, or why not. `None` if there is no such
+    /// tool.
     pub fn reason(name: &str) -> Option<&'static str> {
         TOOLS.iter().find(|tool| tool.name == name).map(|tool| tool.reason)
     }
 
-    /// Reads the variable `STACK_TOOLS`. If it is not set, the set is the standard one; of a list, only the names that no
-    /// tool has are ignored, and reported as [`Error::Setting`].
+    /// Reads the variable `STACK_TOOLS`. If it is not set, the set is the standard one; of a list, only the
+    /// names that no tool has are ignored, and reported as [`Error::Setting`].
     pub(crate) fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
         const NAME: &str = "STACK_TOOLS";
         let mut variables = Variables::new(&look_up);
@@ -174,7 +175,8 @@ impl ToolSet {
         Self { bits }
     }
 
-    /// Returns what an entry of a list stands for: a group of tools, or one tool. `None` if there is no such tool.
+    /// Returns what an entry of a list stands for: a group of tools, or one tool. `None` if there is no such
+    /// tool.
     fn entry(name: &str) -> Option<Self> {
         match name {
             STANDARD => Some(Self::standard()),

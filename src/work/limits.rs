@@ -7,8 +7,8 @@ use crate::tree::Tree;
 
 /// What a frame may do and spend now, with the limits of all frames above it.
 ///
-/// In JSON: `{"frame": "f3", "model": "claude-sonnet-5", "tools": ["Read"], "maxTurns": 40, "maxCostMicroUsd": 310000}`. What is not limited
-/// is left out.
+/// In JSON: `{"frame": "f3", "model": "claude-sonnet-5", "tools": ["Read"], "maxTurns": 40,
+/// "maxCostMicroUsd": 310000}`. What is not limited is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -32,7 +32,8 @@ pub struct Allowance {
 
 /// A frame that, together with all frames below it, has spent what it may spend.
 ///
-/// In JSON: `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: 91200 with all frames below it; a larger maxTokens lets it continue"}`.
+/// In JSON: `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: 91200 with all frames below it;
+/// a larger maxTokens lets it continue"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -60,7 +61,8 @@ impl Tree {
         }
     }
 
-    /// The first frame, from this one upwards, that has spent what it may. `roots`: as in [`Tree::allowance`].
+    /// The first frame, from this one upwards, that has spent what it may. `roots`: as in
+    /// [`Tree::allowance`].
     pub fn overspent(&self, handle: Handle, roots: &FrameLimits) -> Option<Overspent> {
         self.limits_above(handle, roots).into_iter().find_map(|(frame, limits)| {
             let tokens = limits.max_tokens.map(|most| (most, self.tokens_below(frame)));

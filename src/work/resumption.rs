@@ -11,8 +11,8 @@ use crate::tree::Tree;
 /// What a host does now to resume frames, and what it waits for: see
 /// [`Work::resumption`](crate::stack::Work::resumption).
 ///
-/// In JSON: `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1", "child": "f2"}]}`. All lists are
-/// there.
+/// In JSON: `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1",
+/// "child": "f2"}]}`. All lists are there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -31,7 +31,8 @@ pub struct Resumption {
     pub missed: Vec<Missed>,
 }
 
-/// A result that the conversation of a frame does not have: its child has ended after the work on the frame was interrupted.
+/// A result that the conversation of a frame does not have: its child has ended after the work on the frame
+/// was interrupted.
 ///
 /// In JSON: `{"frame": "f1", "child": "f2"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,7 +8,8 @@ use crate::tree::Tree;
 
 /// How a frame stands for its holder: see [`Work::standing`](crate::stack::Work::standing).
 ///
-/// In JSON: `{"kind": "held"}`, `{"kind": "ended", "status": "completed"}`, `{"kind": "putBack"}` or `{"kind": "stopped"}`.
+/// In JSON: `{"kind": "held"}`, `{"kind": "ended", "status": "completed"}`, `{"kind": "putBack"}` or
+/// `{"kind": "stopped"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", tag = "kind")]

@@ -1,5 +1,5 @@
-//! Tests of the process memory that the library allocates, counted by the allocator. They are a separate program,
-//! because the allocator is set for the whole program. The tests run one at a time.
+//! Tests of the process memory that the library allocates, counted by the allocator. They are a separate
+//! program, because the allocator is set for the whole program. The tests run one at a time.
 
 mod contexts;
 mod fold;

@@ -1,5 +1,5 @@
-//! Tests of the process memory that opening a large stack needs. `STACK_TEST_FRAMES` sets the number of frames; `make
-//! soak` opens 100,000 frames of 3 KB, and prints the time.
+//! Tests of the process memory that opening a large stack needs. `STACK_TEST_FRAMES` sets the number of
+//! frames; `make soak` opens 100,000 frames of 3 KB, and prints the time.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Every function that takes JSON takes it with a byte order mark before it, and with the escape of a half of a character.
+//! Every function that takes JSON takes it with a byte order mark before it, and with the escape of a half of
+//! a character.
 
 use std::ptr;
 

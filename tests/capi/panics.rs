@@ -1,4 +1,5 @@
-//! Tests of panics in commands and queries of the C interface. A store and a clock made for these tests provoke the panics.
+//! Tests of panics in commands and queries of the C interface. A store and a clock made for these tests
+//! provoke the panics.
 
 use std::ffi::CStr;
 use std::ptr;

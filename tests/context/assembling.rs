@@ -183,7 +183,8 @@ fn failed_siblings_have_an_element_of_their_own() {
     assert_eq!(shown, inside.to_string(), "{}", few.stable);
 }
 
-/// Specification, section 5: B1 sees the results of A, a finished sibling of its parent, and nothing of A1 and A2.
+/// Specification, section 5: B1 sees the results of A, a finished sibling of its parent, and nothing of A1
+/// and A2.
 #[test]
 fn finished_siblings_of_ancestors_are_shown_but_not_what_is_below_them() {
     let stack = Stack::in_memory();

@@ -1,5 +1,5 @@
-//! Golden tests: contexts, their two parts and outlines are compared with files. `UPDATE_GOLDEN=1 cargo test golden`
-//! rewrites the files; review the difference before you commit it.
+//! Golden tests: contexts, their two parts and outlines are compared with files. `UPDATE_GOLDEN=1 cargo test
+//! golden` rewrites the files; review the difference before you commit it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

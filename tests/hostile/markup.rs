@@ -159,8 +159,8 @@ fn compare(seed: u64, scene: impl Fn(&mut Author<'_>) -> Shown) {
     }
 }
 
-/// The elements of a document with their depths and attributes. Values that are texts, or that depend on the length of
-/// a text, are left out, and so is the note on characters that XML forbids.
+/// The elements of a document with their depths and attributes. Values that are texts, or that depend on the
+/// length of a text, are left out, and so is the note on characters that XML forbids.
 fn xml(document: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(document).unwrap_or_else(|error| panic!("{error}:\n{document}"));
     let nodes = document.descendants().filter(|node| !node.is_text() && !node.is_root());

@@ -554,7 +554,8 @@ mod on_disk {
         found
     }
 
-    /// Events that cannot follow revision 4 of a tree of two frames, `ses_1` and `ses_2`, and what is said about them.
+    /// Events that cannot follow revision 4 of a tree of two frames, `ses_1` and `ses_2`, and what is said
+    /// about them.
     const DAMAGES: [(&str, i64, &str, &str); 6] = [
         (
             "a frame beyond the next one",

@@ -1,4 +1,5 @@
-//! The layers of the library, of the program and of the store in PostgreSQL: a module uses only the modules listed before it in the table.
+//! The layers of the library, of the program and of the store in PostgreSQL: a module uses only the modules
+//! listed before it in the table.
 
 use std::path::{Path, PathBuf};
 

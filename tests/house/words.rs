@@ -1,5 +1,6 @@
-//! The words of texts. One term stands for one thing: `docs/glossary.md` lists the terms, and the words that mean the same and are
-//! refused. Words that a newcomer has to read twice are refused in all texts and sources.
+//! The words of texts. One term stands for one thing: `docs/glossary.md` lists the terms, and the words that
+//! mean the same and are refused. Words that a newcomer has to read twice are refused in all texts and
+//! sources.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +8,16 @@ use std::path::{Path, PathBuf};
 
 use callstack_core::ToolNames;
 
-/// Words that make a sentence hard to read: pronouns without their nouns, and persons where there are rows or processes.
+/// Words that make a sentence hard to read: pronouns without their nouns, and persons where there are rows or
+/// processes.
 const HARD: [&str; 6] = ["anew", "whoever", "whom", "of which", "nobody", "somebody"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The files with these endings in the folders, without those that other programs have made or that are generated.
+/// The files with these endings in the folders, without those that other programs have made or that are
+/// generated.
 fn files(folders: &[&str], endings: &[&str]) -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 9] =
         ["target", "node_modules", "dist", "build", "data", "golden", "generated", "snapshots", ".git"];

@@ -1,4 +1,5 @@
-//! Tests of agents that manage their own memory: the effect of each tool call, and the content of the prompts.
+//! Tests of agents that manage their own memory: the effect of each tool call, and the content of the
+//! prompts.
 
 use std::collections::HashMap;
 
@@ -505,8 +506,8 @@ fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For random tool calls: limits are kept, no prompt contains text of another frame's conversation, and a run that
-    /// is read from the store continues with the same prompts.
+    /// For random tool calls: limits are kept, no prompt contains text of another frame's conversation, and a
+    /// run that is read from the store continues with the same prompts.
     #[test]
     fn runs_keep_their_promises(seed in any::<u64>(), steps in 1usize..40) {
         let mut random = Random::new(seed);
@@ -519,8 +520,8 @@ proptest! {
         let stack = stack();
         let run = stack.start_run(NewRun::new("mark0root. The task").settings(settings)).unwrap();
         let agent = Agent { stack, run };
-        // The marks that the conversation of each frame may contain: its briefing, its own steps, and the results of
-        // its children.
+        // The marks that the conversation of each frame may contain: its briefing, its own steps, and the
+        // results of its children.
         let mut said: Vec<(Handle, String)> = vec![(run, "mark0root".into())];
         // What each frame sees of others.
         let mut around: HashMap<Handle, String> = HashMap::new();
@@ -582,8 +583,8 @@ fn tokens(prompt: &Prompt) -> usize {
     Approx.count(&sent(prompt))
 }
 
-/// 200 steps in 30 frames, each step with the output of a tool: compares the size of the prompts with that of one long
-/// conversation with the same messages. `cargo test token_curve -- --nocapture` prints both.
+/// 200 steps in 30 frames, each step with the output of a tool: compares the size of the prompts with that of
+/// one long conversation with the same messages. `cargo test token_curve -- --nocapture` prints both.
 #[test]
 fn token_curve() {
     let agent = agent(MemoryModel::Registers);

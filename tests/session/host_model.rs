@@ -1,5 +1,5 @@
-//! Property test with hosts that report events in any order: trees stay consistent, failed tools change nothing, and
-//! every call is answered exactly once.
+//! Property test with hosts that report events in any order: trees stay consistent, failed tools change
+//! nothing, and every call is answered exactly once.
 
 use proptest::prelude::*;
 

@@ -462,7 +462,8 @@ fn twenty_calls_at_once_each_get_their_own_session() {
     host.created("root", None, "Root").message("root", "m1", "user", "Build it");
     let frames: Vec<Handle> = (0..20).map(|number| host.plan("root", &format!("plan-{number}"))).collect();
     let calls: Vec<CallId> = frames.iter().map(|frame| host.call(*frame, "root")).collect();
-    // The host reports the new sessions before it answers, in another order, and with titles that look like subagents.
+    // The host reports the new sessions before it answers, in another order, and with titles that look like
+    // subagents.
     for number in (0..20).rev() {
         host.created(&format!("s{number}"), Some("root"), "a subagent?");
     }

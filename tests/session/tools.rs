@@ -1,5 +1,5 @@
-//! Tests of the agent's tools: the table compared with the specification, valid and invalid arguments of every tool,
-//! and the texts of the answers.
+//! Tests of the agent's tools: the table compared with the specification, valid and invalid arguments of
+//! every tool, and the texts of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl Host {
         answer.text.unwrap()
     }
 
-    /// Calls a tool that runs a frame. The frame runs in this session, which sends a message and pops the frame if
-    /// results are given.
+    /// Calls a tool that runs a frame. The frame runs in this session, which sends a message and pops the
+    /// frame if results are given.
     fn run(&mut self, name: &str, arguments: Value, session: &str, results: Option<&str>) -> String {
         let Answer { call: Some(call), effects, .. } = self.call("ses_1", name, arguments.clone()) else {
             panic!("{name} {arguments} runs nothing");

@@ -1,5 +1,5 @@
-//! Tests of failures at every step on the way to the disk: the error describes the failure, the tree and the disk are
-//! unchanged, and the next command works.
+//! Tests of failures at every step on the way to the disk: the error describes the failure, the tree and the
+//! disk are unchanged, and the next command works.
 
 use std::fs;
 use std::path::Path;

@@ -21,8 +21,8 @@ fn replayed(stack: &Stack) -> Tree {
     tree
 }
 
-/// The data by which two stacks are compared: the state, and a context of every frame, which also depends on the order
-/// of starts and finishes.
+/// The data by which two stacks are compared: the state, and a context of every frame, which also depends on
+/// the order of starts and finishes.
 fn everything(stack: &Stack) -> (callstack_core::StackState, Vec<String>) {
     let handles = stack.read(|tree| tree.handles().collect::<Vec<_>>()).unwrap();
     let contexts = handles.iter().map(|handle| stack.context(handle, &Settings::default()).unwrap().xml.clone());

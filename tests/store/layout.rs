@@ -1,4 +1,5 @@
-//! Tests of the documented files: existing files are imported once, and the mirror keeps them up to date afterwards.
+//! Tests of the documented files: existing files are imported once, and the mirror keeps them up to date
+//! afterwards.
 
 use std::fs;
 use std::path::Path;

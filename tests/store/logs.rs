@@ -1,5 +1,5 @@
-//! Tests of the full logs of frames: concurrent appends, reading, and their names in contexts, which require that the
-//! file exists.
+//! Tests of the full logs of frames: concurrent appends, reading, and their names in contexts, which require
+//! that the file exists.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

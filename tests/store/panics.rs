@@ -1,5 +1,5 @@
-//! Tests of host code that panics or calls the stack: a panic in a command breaks the stack without a partial change, a
-//! panic in a query changes nothing, and no call waits for itself.
+//! Tests of host code that panics or calls the stack: a panic in a command breaks the stack without a partial
+//! change, a panic in a query changes nothing, and no call waits for itself.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -10,7 +10,8 @@ use callstack_core::{LogQuery, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::json;
 use tempfile::{TempDir, tempdir};
 
-/// A folder whose path has about 360 bytes: more than Windows takes without a prefix, fewer than SQLite takes on Unix.
+/// A folder whose path has about 360 bytes: more than Windows takes without a prefix, fewer than SQLite takes
+/// on Unix.
 fn far_below() -> (TempDir, PathBuf) {
     let place = tempdir().unwrap();
     let mut path = place.path().canonicalize().unwrap();
@@ -66,8 +67,8 @@ fn a_url_makes_no_folder_and_its_password_is_not_shown() {
     }
 }
 
-/// Windows 10 replaces an open file as Unix does. Older file systems and Wine 8 refuse it: the mirror says so, and the file is
-/// written later.
+/// Windows 10 replaces an open file as Unix does. Older file systems and Wine 8 refuse it: the mirror says
+/// so, and the file is written later.
 #[test]
 fn files_that_somebody_reads_are_replaced_now_or_later() {
     let folder = tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Failures at every call of a store: the error describes the failure, the tree and the store are unchanged, and the next command
-//! works. The suite is the same for every store.
+//! Failures at every call of a store: the error describes the failure, the tree and the store are unchanged,
+//! and the next command works. The suite is the same for every store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

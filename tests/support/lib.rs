@@ -80,7 +80,8 @@ pub fn assert_golden(name: &str, text: &str) {
     }
 }
 
-/// The record in a frame's file, and the revision of the file. Checks that a file with a revision has a handle.
+/// The record in a frame's file, and the revision of the file. Checks that a file with a revision has a
+/// handle.
 pub fn read_frame_file(path: &Path) -> (Frame, Option<u64>) {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut frame: Frame = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,9 +1,9 @@
-//! Many processes on one stack, and processes that are killed at any moment: no acknowledged command is lost, duplicated or partially
-//! applied. The suite is the same for every store.
+//! Many processes on one stack, and processes that are killed at any moment: no acknowledged command is lost,
+//! duplicated or partially applied. The suite is the same for every store.
 //!
-//! The workers are the test's own program, started again with a role in its environment. They print a line for every acknowledged
-//! command. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and `STACK_TEST_COMMANDS` set the amount of work; `make soak` uses larger
-//! values.
+//! The workers are the test's own program, started again with a role in its environment. They print a line
+//! for every acknowledged command. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and `STACK_TEST_COMMANDS` set
+//! the amount of work; `make soak` uses larger values.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,5 @@
-//! Two real tokenizers, o200k and cl100k, and a search for texts that they cut into more tokens than a counter says.
+//! Two real tokenizers, o200k and cl100k, and a search for texts that they cut into more tokens than a
+//! counter says.
 
 use std::sync::LazyLock;
 
@@ -69,7 +70,8 @@ pub static JOINTS: LazyLock<Vec<[Vec<u8>; 2]>> = LazyLock::new(|| {
     include_str!("../../src/context/approx/joints.txt").split_whitespace().map(joint).collect()
 });
 
-/// The first and the last of each range of characters that are marks on the character before them, or vowels of it.
+/// The first and the last of each range of characters that are marks on the character before them, or vowels
+/// of it.
 const MARKS: [(u32, u32); 34] = [
     (0x300, 0x36f),
     (0x483, 0x489),

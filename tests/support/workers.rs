@@ -55,8 +55,9 @@ fn clock(role: Role) -> Clock {
     })
 }
 
-/// The work of a worker process, until nothing is left to do. It prints a line for each result that was acknowledged or
-/// refused. `open` opens the stack. Without a role in its environment, as in an ordinary test run, it does nothing.
+/// The work of a worker process, until nothing is left to do. It prints a line for each result that was
+/// acknowledged or refused. `open` opens the stack. Without a role in its environment, as in an ordinary test
+/// run, it does nothing.
 pub fn work(open: impl Fn(StackOptions) -> Stack) {
     let (Ok(name), Ok(role)) = (std::env::var(NAME), std::env::var(ROLE)) else { return };
     let role = ROLES.into_iter().map(|(known, _)| known).find(|known| format!("{known:?}") == role).unwrap();

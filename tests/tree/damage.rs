@@ -66,8 +66,8 @@ fn garble(text: &str, random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Checks that the links of a tree are consistent, that its state is read back without repairs, and that every frame
-/// has a context.
+/// Checks that the links of a tree are consistent, that its state is read back without repairs, and that
+/// every frame has a context.
 fn assert_sound(tree: &Tree, random: &mut Random) {
     let text = tree.state().to_json();
     let (state, repairs) = StackState::from_json(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -16,8 +16,8 @@ fn edit() -> FrameEdit {
     FrameEdit::default()
 }
 
-/// f1 Shop, in_progress; below it f2 Schema (planned), f3 Cart (planned, needs f2), f4 Pay (in_progress), f5 Invoice
-/// (planned, needs f3); below f5 f6 Layout and f7 Print (needs f6), planned.
+/// f1 Shop, in_progress; below it f2 Schema (planned), f3 Cart (planned, needs f2), f4 Pay (in_progress), f5
+/// Invoice (planned, needs f3); below f5 f6 Layout and f7 Print (needs f6), planned.
 fn shop() -> Stack {
     let stack = Stack::in_memory();
     stack.push(NewFrame::new("Shop").id("shop")).unwrap();

@@ -338,7 +338,8 @@ fn frame(id: &str, status: &str, retry_of: Option<&str>) -> Value {
     frame
 }
 
-/// Reads a state with these children of a root. Returns the tree and the repairs of links to earlier attempts.
+/// Reads a state with these children of a root. Returns the tree and the repairs of links to earlier
+/// attempts.
 fn read(frames: &[Value]) -> (Tree, Vec<String>) {
     let mut all = json!({"root": {"sessionID": "root", "status": "in_progress", "title": "Root", "successCriteria": "",
         "createdAt": 1, "updatedAt": 1}});

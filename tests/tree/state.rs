@@ -1,5 +1,5 @@
-//! Tests of reading and writing the specification's `state.json`: files of the original plugin, damaged and unusual
-//! files.
+//! Tests of reading and writing the specification's `state.json`: files of the original plugin, damaged and
+//! unusual files.
 
 use callstack_core::{Error, FrameStatus, PopStatus, Results, Stack, StackOptions, StackState, Tree};
 use serde_json::{Value, json};

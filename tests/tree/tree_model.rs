@@ -1,5 +1,5 @@
-//! Property test of trees against a simple model: random commands give the same frames, the same active frame and the
-//! same errors; a refused command changes nothing; a replay of the events gives the same tree.
+//! Property test of trees against a simple model: random commands give the same frames, the same active frame
+//! and the same errors; a refused command changes nothing; a replay of the events gives the same tree.
 
 #[cfg(feature = "tools")]
 use callstack_core::Stack;

@@ -13,7 +13,8 @@ pub struct Api {
     pub errors: Vec<ErrorKind>,
     /// The JSON Schemas of the records.
     pub records: BTreeMap<String, Value>,
-    /// The records that functions take, with those within them. The optional keys of the others are absent, never null.
+    /// The records that functions take, with those within them. The optional keys of the others are absent,
+    /// never null.
     pub taken: BTreeSet<String>,
 }
 
@@ -77,7 +78,8 @@ pub struct Errors {
 pub struct ErrorKind {
     pub code: String,
     pub number: i32,
-    /// `refused`, `usage`, `passing`, `storage`, `damaged`, `broken`, or `call` for a fault of the call itself.
+    /// `refused`, `usage`, `passing`, `storage`, `damaged`, `broken`, or `call` for a fault of the call
+    /// itself.
     pub class: String,
     pub meaning: String,
     /// The schemas of the details, by key.
@@ -99,8 +101,8 @@ impl Output {
 }
 
 impl Function {
-    /// True if a method only has to carry the arguments and the result. The others have a form of their own in each language:
-    /// what makes a stack or a context, or returns two results.
+    /// True if a method only has to carry the arguments and the result. The others have a form of their own
+    /// in each language: what makes a stack or a context, or returns two results.
     pub fn only_carries(&self) -> bool {
         let is_plain = self.outputs.iter().all(|output| !matches!(output.kind.as_str(), "Stack" | "Context"));
         matches!(self.stack, StackUse::Command | StackUse::Query) && is_plain && self.outputs.len() <= 1

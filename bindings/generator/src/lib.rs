@@ -1,6 +1,6 @@
-//! Writes what the clients in other languages share with the C interface, and its reference, from `api.json`: one source for
-//! functions, records and errors, with their documentation. By hand stays what has a form of its own in a language: opening and
-//! closing, hosts, threads, forks.
+//! Writes what the clients in other languages share with the C interface, and its reference, from `api.json`:
+//! one source for functions, records and errors, with their documentation. By hand stays what has a form of
+//! its own in a language: opening and closing, hosts, threads, forks.
 //!
 //! `make api` renews `api.json` and everything that is made of it. The test compares the committed files.
 

@@ -6,7 +6,7 @@ use heck::ToLowerCamelCase;
 
 use crate::api::{Api, Function, StackUse};
 use crate::shape::{Choice, Field, Shape, meaning_of};
-use crate::text::{Names, sentence};
+use crate::text::{Names, sentence, wrapped};
 
 const NAMES: Names = Names { function: |name| name.to_owned(), error: |code| code.to_owned() };
 
@@ -15,13 +15,13 @@ const HEADING: &str = "\
 
 # Reference of the interface
 
-Every function of the library with its record types and errors, for C, Node and Python. The names are the same in all languages: \
-`plan_children` is `callstack_plan_children` in C, `planChildren` in TypeScript and `plan_children` in Python. Keys of records are the same \
-everywhere. In C a record is its JSON; `?` marks what can be absent. Rust programs use the crate: its documentation has the same functions \
-with types of their own.
+Every function of the library with its record types and errors, for C, Node and Python. The names are the same in
+all languages: `plan_children` is `callstack_plan_children` in C, `planChildren` in TypeScript and `plan_children` in
+Python. Keys of records are the same everywhere. In C a record is its JSON; `?` marks what can be absent. Rust
+programs use the crate: its documentation has the same functions with types of their own.
 
-A function that takes a frame takes a reference: a handle (`f3`), an ID, the beginning of an ID, or a title. Times are in milliseconds since \
-the Unix epoch, lengths of time in milliseconds.
+A function that takes a frame takes a reference: a handle (`f3`), an ID, the beginning of an ID, or a title. Times are
+in milliseconds since the Unix epoch, lengths of time in milliseconds.
 
 ";
 
@@ -95,21 +95,33 @@ fn section(function: &Function) -> String {
         parameters.collect::<Vec<_>>().join(", "),
         function.name.to_lower_camel_case(),
         function.since,
-        code_names(&NAMES.apply(&function.meaning)),
+        paragraphs(&code_names(&NAMES.apply(&function.meaning))),
     );
     for input in &function.inputs {
-        let _ = writeln!(text, "- `{}`: {}", input.name, NAMES.apply(&sentence(&input.meaning)));
+        text.push_str(&item(&format!("`{}`: {}", input.name, NAMES.apply(&sentence(&input.meaning)))));
     }
     for output in &function.outputs {
-        let _ = writeln!(text, "- returns `{}`: {}", output.name, NAMES.apply(&sentence(&output.meaning)));
+        text.push_str(&item(&format!("returns `{}`: {}", output.name, NAMES.apply(&sentence(&output.meaning)))));
     }
     if !function.inputs.is_empty() || !function.outputs.is_empty() {
         text.push('\n');
     }
     if !function.errors.meaning.is_empty() {
-        let _ = write!(text, "Errors: {}\n\n", NAMES.apply(&function.errors.meaning));
+        let errors = format!("Errors: {}", NAMES.apply(&function.errors.meaning));
+        let _ = write!(text, "{}\n\n", paragraphs(&errors));
     }
     text
+}
+
+/// Paragraphs in lines.
+fn paragraphs(text: &str) -> String {
+    wrapped(text, "").join("\n")
+}
+
+/// An item of a list, in lines.
+fn item(text: &str) -> String {
+    let lines = wrapped(text, "  ");
+    format!("- {}\n", lines.join("\n").trim_start())
 }
 
 /// Code in code marks is not marked twice.
@@ -118,7 +130,7 @@ fn code_names(text: &str) -> String {
 }
 
 fn record(name: &str, meaning: &str, shape: &Shape) -> String {
-    let mut text = format!("### {name}\n\n{}\n\n", NAMES.apply(meaning));
+    let mut text = format!("### {name}\n\n{}\n\n", paragraphs(&NAMES.apply(meaning)));
     match shape {
         Shape::Object(fields) => table(&mut text, fields),
         Shape::Either(choices) => variants(&mut text, choices),

@@ -23,7 +23,8 @@ pub fn types(api: &Api) -> String {
          Union\n\nif sys.version_info >= (3, 11):\n    from typing import NotRequired\nelse:\n    from typing_extensions import \
          NotRequired\n"
     );
-    // What has no other record as its base comes first, then what has, then the names of types, which are values.
+    // What has no other record as its base comes first, then what has, then the names of types, which are
+    // values.
     let (mut derived, mut aliases) = (String::new(), String::new());
     for (name, schema) in &api.records {
         let mut writer = Types { is_given: !api.taken.contains(name), owner: name, classes: String::new() };

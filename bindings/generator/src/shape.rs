@@ -45,7 +45,8 @@ pub struct Choice {
 }
 
 impl Shape {
-    /// The shape that a schema describes. Panics if it uses a part of JSON Schema that no record has used so far.
+    /// The shape that a schema describes. Panics if it uses a part of JSON Schema that no record has used so
+    /// far.
     pub fn of(schema: &Value) -> Self {
         let Value::Object(object) = schema else { return Self::Any };
         let mut parts = Vec::new();

@@ -27,7 +27,7 @@ export function calls(native: Native, stack: Address): void {
 
 export function methods(stack: Stack): void {
   stack.summarize("f1", { results: "results", resultsCompacted: undefined })
-  const stopped: string[] = stack.stop(undefined, "reason")
+  const stopped: string[] = stack.stopAll("reason")
 
   // @ts-expect-error: an argument is missing
   stack.addDecision("f1")
@@ -39,6 +39,8 @@ export function methods(stack: Stack): void {
   stack.pop("f1", "completed")
   // @ts-expect-error: the frame must be given
   stack.activate(undefined)
+  // @ts-expect-error: a missing frame does not mean all frames
+  stack.stop(undefined, "reason")
   // @ts-expect-error: a method that does not exist
   stack.acivate("f1")
   // @ts-expect-error: a method that returns nothing

@@ -1,4 +1,5 @@
-//! A terminal for tests: runs a program in a pseudo-terminal, types keys, and shows the screen that a person would see.
+//! A terminal for tests: runs a program in a pseudo-terminal, types keys, and shows the screen that a person
+//! would see.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -225,8 +226,8 @@ impl Output {
     }
 }
 
-/// Takes the bytes that are whole so far. Terminals show U+FFFD in a column of its own, but the emulator leaves it out, so
-/// another character stands in for it.
+/// Takes the bytes that are whole so far. Terminals show U+FFFD in a column of its own, but the emulator
+/// leaves it out, so another character stands in for it.
 fn with_stand_ins(pending: &mut Vec<u8>) -> Vec<u8> {
     let is_begun = |rest: &[u8]| !rest.is_empty() && rest.len() < REPLACEMENT.len() && REPLACEMENT.starts_with(rest);
     let begun = (1..REPLACEMENT.len()).rev().find(|length| is_begun(&pending[pending.len().saturating_sub(*length)..]));

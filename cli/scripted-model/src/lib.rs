@@ -1,12 +1,13 @@
-//! A model server on loopback that answers from a script, in both wire formats. It is for tests and for trying agents.
+//! A model server on loopback that answers from a script, in both wire formats. It is for tests and for
+//! trying agents.
 //!
-//! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`.
-//! Each request contains the number of its step, so the same request always gets the same answer. Requests for later
-//! steps than the script has get the last step.
+//! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path":
+//! "a.py"}}]}]}`. Each request contains the number of its step, so the same request always gets the same
+//! answer. Requests for later steps than the script has get the last step.
 //!
-//! A step can have further keys: `"cut": true` ends its answer at the maximum length, in the middle of its last call;
-//! `"usage": {"cacheRead": 100, "cacheWrite": 20, "output": 30, "reasoning": 5}` are tokens that it charges. Prompt tokens
-//! that are not cached are a quarter of the request's bytes.
+//! A step can have further keys: `"cut": true` ends its answer at the maximum length, in the middle of its
+//! last call; `"usage": {"cacheRead": 100, "cacheWrite": 20, "output": 30, "reasoning": 5}` are tokens that
+//! it charges. Prompt tokens that are not cached are a quarter of the request's bytes.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -85,7 +86,8 @@ impl ScriptedModel {
         Self { state, base_url }
     }
 
-    /// Sets a fault for the next request of a step. Several faults of one step apply to one request each, in order.
+    /// Sets a fault for the next request of a step. Several faults of one step apply to one request each, in
+    /// order.
     pub fn fail(&self, step: usize, fault: Fault) {
         self.state.lock().unwrap().faults.push((step, fault));
     }

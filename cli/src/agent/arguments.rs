@@ -46,10 +46,12 @@ pub struct AgentArguments {
     /// The provider's name of the model.
     #[arg(long, env = "CALLSTACK_MODEL")]
     pub model: String,
-    /// The base URL of the model's API, such as http://127.0.0.1:11434/v1/. Default: the API of OpenAI or Anthropic.
+    /// The base URL of the model's API, such as http://127.0.0.1:11434/v1/. Default: the API of OpenAI or
+    /// Anthropic.
     #[arg(long, env = "CALLSTACK_BASE_URL")]
     pub base_url: Option<String>,
-    /// The protocol of the model's API. Default: anthropic if the name of the model begins with claude, else openai.
+    /// The protocol of the model's API. Default: anthropic if the name of the model begins with claude, else
+    /// openai.
     #[arg(long, value_enum)]
     wire: Option<Wire>,
     /// The environment variable that contains the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY.
@@ -77,8 +79,8 @@ pub struct AgentArguments {
     /// Size of the heap above which the agent is warned.
     #[arg(long, default_value_t = RunSettings::HEAP_CEILING, value_name = "CHARACTERS")]
     heap_ceiling: usize,
-    /// Begin each frame with its briefing alone: without the results of the frames around it, and without artifacts,
-    /// decisions and logs.
+    /// Begin each frame with its briefing alone: without the results of the frames around it, and without
+    /// artifacts, decisions and logs.
     #[arg(long)]
     no_shared_results: bool,
     /// Maximum size of what a frame sees of the frames around it.
@@ -91,7 +93,8 @@ pub struct AgentArguments {
     /// Time limit of a command. The model can give a command another one, up to an hour.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     command_timeout: u64,
-    /// Maximum length of a prompt and its answer. If the provider says that it is smaller, its number is used.
+    /// Maximum length of a prompt and its answer. If the provider says that it is smaller, its number is
+    /// used.
     #[arg(long, default_value_t = 128_000, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..))]
     pub context_limit: u64,
     /// Maximum length of an answer. Default: what the provider allows.
@@ -197,7 +200,8 @@ impl AgentArguments {
         })
     }
 
-    /// The API key. It is optional if `--base-url` is given without `--api-key-env`: such a model may need none.
+    /// The API key. It is optional if `--base-url` is given without `--api-key-env`: such a model may need
+    /// none.
     pub fn key(&self) -> Result<Option<String>, Failure> {
         let key = std::env::var(self.key_variable()).ok().filter(|key| !key.is_empty());
         if key.is_none() && (self.base_url.is_none() || self.api_key_env.is_some()) {

@@ -7,7 +7,8 @@ use super::limits::ContextLimit;
 
 /// Largest part of the window that is kept free for an answer whose length is not limited, in tokens.
 const ANSWER: u64 = 16_000;
-/// Bounds of the ratio between the provider's count and the estimate. Some providers count only a part of the prompt.
+/// Bounds of the ratio between the provider's count and the estimate. Some providers count only a part of the
+/// prompt.
 const RATIOS: (f64, f64) = (0.8, 2.5);
 
 /// Keeps prompts within a model's context window.
@@ -33,8 +34,8 @@ impl Gauge {
         Self { window: ContextWindow::default(), limit, answer, prompt: u64::MAX, ratio: 1.0, estimate: 0 }
     }
 
-    /// Shortens a prompt that does not fit. `tools`: the estimated length of the tools in the request. Returns the length
-    /// of the whole request in tokens, as the provider counts them.
+    /// Shortens a prompt that does not fit. `tools`: the estimated length of the tools in the request.
+    /// Returns the length of the whole request in tokens, as the provider counts them.
     pub fn fit(&mut self, prompt: &mut Prompt, tools: usize) -> (u64, Fit) {
         let room = (self.room() as f64 / self.ratio) as usize;
         let fit = self.window.fit(prompt, room.saturating_sub(tools), |text| Approx.count(text));

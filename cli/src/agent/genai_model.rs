@@ -85,7 +85,8 @@ impl GenaiModel {
         let mut messages = conversation(prompt, self.wire);
         messages.insert(0, ChatMessage::system(&*prompt.system));
         if self.wire == Wire::Anthropic {
-            // Everything before the newest message is the same in the next step. Other providers cache automatically.
+            // Everything before the newest message is the same in the next step. Other providers cache
+            // automatically.
             let newest = messages.len() - 1;
             for place in [0, newest - 1] {
                 messages[place].options = Some(CacheControl::Ephemeral.into());
@@ -197,8 +198,8 @@ fn said(text: &str, calls: &[ToolCall]) -> ChatMessage {
     ChatMessage::assistant(MessageContent::from_parts(parts))
 }
 
-/// Converts the arguments of a tool call for a request. Providers refuse arguments that are not a JSON object, even if
-/// their own model has made them.
+/// Converts the arguments of a tool call for a request. Providers refuse arguments that are not a JSON
+/// object, even if their own model has made them.
 fn sendable(arguments: &str) -> Value {
     match from_json(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),

@@ -1,5 +1,5 @@
-//! `callstack agent`: runs an agent that manages its own memory, against any model with an OpenAI-compatible or an
-//! Anthropic interface.
+//! `callstack agent`: runs an agent that manages its own memory, against any model with an OpenAI-compatible
+//! or an Anthropic interface.
 
 mod advice;
 mod arguments;

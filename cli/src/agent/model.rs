@@ -30,8 +30,8 @@ pub trait Model {
     /// The provider's name of the model.
     fn name(&self) -> &str;
 
-    /// Sends one request. `on_text` gets the parts of the answer's text while they arrive, and `meter` the numbers of
-    /// tokens.
+    /// Sends one request. `on_text` gets the parts of the answer's text while they arrive, and `meter` the
+    /// numbers of tokens.
     async fn ask(
         &self,
         prompt: &Prompt,
@@ -46,8 +46,8 @@ pub trait Model {
 pub enum ModelError {
     /// A temporary problem: the request can be repeated, after the given time if the provider has given one.
     Later { problem: String, after: Option<Duration> },
-    /// No model answers at the address. Before the first answer of the run this means a wrong address, later a
-    /// temporary problem.
+    /// No model answers at the address. Before the first answer of the run this means a wrong address, later
+    /// a temporary problem.
     Unreachable { problem: String },
     /// The prompt is too long for the model. A shorter one may be answered.
     TooLong { problem: String, limit: ContextLimit },

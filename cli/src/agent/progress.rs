@@ -43,7 +43,8 @@ impl Progress {
         self.row("the model is told: ", instruction, "");
     }
 
-    /// A step begins. `tokens`: the length of the prompt; `shortened`: the number of messages that are shortened in it.
+    /// A step begins. `tokens`: the length of the prompt; `shortened`: the number of messages that are
+    /// shortened in it.
     pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: u64, shortened: usize) {
         self.peak.set(self.peak.get().max(tokens));
         self.steps.set(self.steps.get() + 1);

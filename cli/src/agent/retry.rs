@@ -15,7 +15,8 @@ use super::usage::Meter;
 /// Maximum wait between two requests, unless the provider asks for a longer one.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Maximum wait that a provider can ask for. If it asks for a longer one, the run stops, and can be resumed later.
+/// Maximum wait that a provider can ask for. If it asks for a longer one, the run stops, and can be resumed
+/// later.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
 
 /// A model whose requests are repeated after temporary problems.
@@ -37,9 +38,9 @@ impl<M: Model> Patient<M> {
         Self { model, retries, delay, has_answered: Cell::new(has_answered), current: RefCell::default() }
     }
 
-    /// Repeats a request until there is an answer, a permanent problem, or no repetition left. `on_request` gets the frame
-    /// and the record of each request. `on_wait` is called before each wait, with the problem and the duration. Returns
-    /// the answer and the record of its request.
+    /// Repeats a request until there is an answer, a permanent problem, or no repetition left. `on_request`
+    /// gets the frame and the record of each request. `on_wait` is called before each wait, with the problem
+    /// and the duration. Returns the answer and the record of its request.
     pub async fn ask(
         &self,
         prompt: &Prompt,

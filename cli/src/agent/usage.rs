@@ -53,7 +53,8 @@ impl Meter {
         };
         self.with_seen(|seen| {
             seen.events += 1;
-            // Anthropic reports the prompt in the first event, within the message, and the answer in the last one.
+            // Anthropic reports the prompt in the first event, within the message, and the answer in the last
+            // one.
             for usage in [&event["message"]["usage"], &event["usage"]] {
                 let known = usage.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
                 seen.usage.extend(known.map(|(key, value)| (key.clone(), value.clone())));
@@ -109,7 +110,8 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of a request whose answer has these events: uncached, cache read, cache write, output, reasoning.
+    /// The numbers of a request whose answer has these events: uncached, cache read, cache write, output,
+    /// reasoning.
     fn numbers(events: &[Value]) -> [u64; 5] {
         let meter = Meter::begin();
         events.iter().for_each(|event| meter.see(&event.to_string()));

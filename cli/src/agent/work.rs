@@ -1,4 +1,5 @@
-//! The loop of the agent: asks the model and executes its tool calls, until the task is done or the run must stop.
+//! The loop of the agent: asks the model and executes its tool calls, until the task is done or the run must
+//! stop.
 
 use std::time::Duration;
 

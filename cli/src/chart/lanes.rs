@@ -25,7 +25,8 @@ struct Lane {
     edges: Vec<Edge>,
 }
 
-/// The lanes of these frames, each with its edges in the order of their times. Every end closes the bar that was begun last.
+/// The lanes of these frames, each with its edges in the order of their times. Every end closes the bar that
+/// was begun last.
 pub fn lanes(frames: &[ChartFrame]) -> Vec<Vec<Edge>> {
     let mut bars: Vec<(usize, &Bar)> =
         frames.iter().enumerate().filter_map(|(place, frame)| Some((place, frame.bar.as_ref()?))).collect();

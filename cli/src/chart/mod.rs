@@ -1,5 +1,5 @@
-//! A run as a chart: the bar of each frame on its row, the requests, and the lanes of frames that ran at the same time. The
-//! flame charts and the formats that show times are made from it.
+//! A run as a chart: the bar of each frame on its row, the requests, and the lanes of frames that ran at the
+//! same time. The flame charts and the formats that show times are made from it.
 
 mod lanes;
 pub mod palette;
@@ -10,7 +10,8 @@ use callstack_core::{FrameStatus, Handle, Tree};
 
 pub use lanes::{Edge, FreeLanes, lanes};
 
-/// The frames of a stack with their bars, and the requests. All times are in milliseconds since the Unix epoch.
+/// The frames of a stack with their bars, and the requests. All times are in milliseconds since the Unix
+/// epoch.
 pub struct Chart {
     /// Number of events in the history that the chart shows.
     pub revision: u64,

@@ -38,7 +38,8 @@ pub const fn of_status(status: FrameStatus) -> Color {
     }
 }
 
-/// The colours of bars, of what is on them, and of requests as variables of a style sheet, named after the statuses.
+/// The colours of bars, of what is on them, and of requests as variables of a style sheet, named after the
+/// statuses.
 pub fn style_sheet() -> String {
     let statuses = FrameStatus::ALL.iter().map(|status| (status.as_str(), of_status(*status)));
     let others = [("ink", INK), ("cached", CACHED), ("uncached", NOT_CACHED)];

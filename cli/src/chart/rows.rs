@@ -1,4 +1,5 @@
-//! The rows of the bars in a flame chart: a frame is below its parent, and no two bars of the same time share a row.
+//! The rows of the bars in a flame chart: a frame is below its parent, and no two bars of the same time share
+//! a row.
 
 use super::ChartFrame;
 

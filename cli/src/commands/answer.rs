@@ -22,8 +22,8 @@ const LISTED: usize = 8;
 #[derive(Args)]
 #[command(override_usage = "callstack answer [FRAME] ANSWER\n       callstack answer")]
 pub struct Arguments {
-    /// The blocked frame: its handle, its ID, its title, or the beginning of one of these. Default: the only frame that waits for an
-    /// answer.
+    /// The blocked frame: its handle, its ID, its title, or the beginning of one of these. Default: the only
+    /// frame that waits for an answer.
     #[arg(value_name = "FRAME")]
     first: Option<String>,
     /// What the frame needs to know. `-` reads the standard input. Without it, the blocked frames are listed.

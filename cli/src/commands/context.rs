@@ -25,7 +25,8 @@ pub struct Arguments {
     /// Default: both, as one document.
     #[arg(long, value_enum, value_name = "PART")]
     part: Option<Part>,
-    /// Write, in place of the text, which frames were considered, how much of each is shown, and why others are left out.
+    /// Write, in place of the text, which frames were considered, how much of each is shown, and why others
+    /// are left out.
     #[arg(long)]
     report: bool,
 }

@@ -36,7 +36,8 @@ struct Changes {
     /// The success criteria in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
-    /// New full instruction: what is to be done, what is known, what is to be returned. `-` reads the standard input.
+    /// New full instruction: what is to be done, what is known, what is to be returned. `-` reads the
+    /// standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
     /// How urgent it is: 0, before all others, to 4.

@@ -46,7 +46,8 @@ pub struct Arguments {
     /// Overwrite an existing file.
     #[arg(long, requires = "file")]
     force: bool,
-    /// With the formats `beads` and `task-master`: the text that the import has put before the IDs of the file.
+    /// With the formats `beads` and `task-master`: the text that the import has put before the IDs of the
+    /// file.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
 }
@@ -70,7 +71,8 @@ enum Format {
     Otlp,
     /// A trajectory in the Agent Trajectory Interchange Format.
     Atif,
-    /// A report in Markdown, for an issue, a pull request or a mail: the plan as a check list with results, decisions, costs.
+    /// A report in Markdown, for an issue, a pull request or a mail: the plan as a check list with results,
+    /// decisions, costs.
     Markdown,
     /// A table of the frames, for programs that calculate.
     Csv,

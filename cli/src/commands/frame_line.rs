@@ -55,7 +55,8 @@ impl FrameLine {
         page.line_with_end(self.line(0), Line::new().styled(FAINT, parent))
     }
 
-    /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.
+    /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is
+    /// looked at.
     pub fn beginning(&self, indentation: usize) -> Line {
         let title = &self.title[..floor_char_boundary(&self.title, LOOKED_AT)];
         let line = self.line_with(indentation, title);

@@ -42,7 +42,8 @@ enum HeapCommand {
         /// A few words for the index of the heap.
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
         description: String,
-        /// The frame that owns the chunk. Default: the root above the active frame, so that all frames of its tree see it.
+        /// The frame that owns the chunk. Default: the root above the active frame, so that all frames of its
+        /// tree see it.
         #[arg(long, value_name = "FRAME")]
         frame: Option<FrameRef>,
     },

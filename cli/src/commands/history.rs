@@ -22,9 +22,10 @@ pub struct Arguments {
     /// Only events of this frame.
     #[arg(long, value_name = "FRAME")]
     frame: Option<FrameRef>,
-    /// Only events of this kind: planned, begun, completed, failed, blocked, invalidated, questions, answers, edits, decisions, artifacts,
-    /// results, requests, commands, undo, reopened, stopped, holders, heap, messages; or the kind of an event in JSON. Without it the events
-    /// `commanded`, which record who has given a command, are left out.
+    /// Only events of this kind: planned, begun, completed, failed, blocked, invalidated, questions, answers,
+    /// edits, decisions, artifacts, results, requests, commands, undo, reopened, stopped, holders, heap,
+    /// messages; or the kind of an event in JSON. Without it the events `commanded`, which record who has
+    /// given a command, are left out.
     #[arg(long, short, value_name = "KIND", value_parser = EventKind::named)]
     kind: Option<EventKind>,
     /// Only events after this revision.

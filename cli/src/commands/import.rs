@@ -1,4 +1,5 @@
-//! `callstack import`: adds the plan of another tool to the stack, or brings it up to date; or adds the frames of a state.
+//! `callstack import`: adds the plan of another tool to the stack, or brings it up to date; or adds the
+//! frames of a state.
 
 pub mod session;
 
@@ -38,8 +39,8 @@ const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, a state.json, a session of an agent, or with
-    /// --new the events of a stack. `-` reads the standard input.
+    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, a state.json, a
+    /// session of an agent, or with --new the events of a stack. `-` reads the standard input.
     #[arg(required_unless_present_any = ["session", "latest"])]
     file: Option<PathBuf>,
     /// Put the roots of the plan below this frame. Default: they are roots.
@@ -48,8 +49,8 @@ pub struct Arguments {
     /// Put this before the IDs of the file, for example because the stack has frames with these IDs already.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
-    /// that would hide a stack which commands there use.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working
+    /// folder, unless that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
     /// The file is the plan that the stack has, no matter how much of it has changed: bring its frames up to
@@ -402,7 +403,8 @@ fn not_imported(error: Error) -> Failure {
     }
 }
 
-/// True if the text is the export of a stack's events: its first object has their keys, or those of a compacted history.
+/// True if the text is the export of a stack's events: its first object has their keys, or those of a
+/// compacted history.
 fn is_history(text: &str) -> bool {
     let text = readable_json(text);
     let first = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();

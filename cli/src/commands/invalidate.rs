@@ -17,8 +17,8 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frames: handles, IDs, titles, or beginnings of these. They may be in any state, also completed or failed: their results are then no
-    /// longer used. The planned frames below them are removed with them.
+    /// The frames: handles, IDs, titles, or beginnings of these. They may be in any state, also completed or
+    /// failed: their results are then no longer used. The planned frames below them are removed with them.
     #[arg(required = true, num_args = 1.., value_name = "FRAME")]
     frames: Vec<FrameRef>,
     /// Why they are removed. `-` reads the standard input.

@@ -188,8 +188,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Writes a call of a tool. Its lines are cut at the width of the page. With `--full` they are not even wrapped, because
-    /// that drops spaces, and arguments contain code.
+    /// Writes a call of a tool. Its lines are cut at the width of the page. With `--full` they are not even
+    /// wrapped, because that drops spaces, and arguments contain code.
     fn call(&self, page: &mut Page<'_>, name: &Value, arguments: &Value) -> io::Result<()> {
         let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
         let call = format!("{} {arguments}", one_line(name.as_str().unwrap_or("?")));

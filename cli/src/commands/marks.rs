@@ -1,4 +1,5 @@
-//! Labels and the assignee of frames: options that set and change them, options by which lists are filtered, and how lists show them.
+//! Labels and the assignee of frames: options that set and change them, options by which lists are filtered,
+//! and how lists show them.
 
 use callstack_core::text::one_line;
 use callstack_core::{Frame, Handle, NewFrame, Tree};

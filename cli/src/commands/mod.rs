@@ -1,5 +1,5 @@
-//! The commands that look at a stack and change it: a file for each. A command reads its arguments, calls the library, and
-//! returns a [`Report`](crate::output::Report).
+//! The commands that look at a stack and change it: a file for each. A command reads its arguments, calls the
+//! library, and returns a [`Report`](crate::output::Report).
 
 mod activate;
 mod answer;
@@ -90,9 +90,9 @@ pub enum StackCommand {
     Usage(usage::Arguments),
     /// Shows the frames as they change, or writes each change as a line.
     ///
-    /// On a terminal it has the full screen: the tree as it grows, beside it the selected frame, and keys to answer, stop, retry
-    /// and invalidate. The key ? lists them. Into a file or a pipe, with --json, or with one of the options for lines, it writes
-    /// each change as it happens.
+    /// On a terminal it has the full screen: the tree as it grows, beside it the selected frame, and keys to
+    /// answer, stop, retry and invalidate. The key ? lists them. Into a file or a pipe, with --json, or with
+    /// one of the options for lines, it writes each change as it happens.
     Watch(watch::Arguments),
     /// Writes a page with a flame chart, or serves it while the stack changes.
     View(view::Arguments),
@@ -156,12 +156,13 @@ pub enum StackCommand {
     Heap(heap::Arguments),
     /// Runs a command for each frame that can begin.
     ///
-    /// The command gets the context of the frame on its standard input, and the frame in CALLSTACK_FRAME, CALLSTACK_SESSION and
-    /// CALLSTACK_TITLE. Exit status 0 completes the frame, with what the command has written as its results; 75 puts it back for
-    /// later; 77 blocks it, with what the command has written as the question; any other one fails it. Several workers share the
-    /// frames of a stack; a frame whose worker is gone is given to another one. The program ends when nothing is left that can
-    /// begin. It ends with 1 if a frame has failed or is blocked, if frames wait for others, or if persons or hosts have begun
-    /// planned ones.
+    /// The command gets the context of the frame on its standard input, and the frame in CALLSTACK_FRAME,
+    /// CALLSTACK_SESSION and CALLSTACK_TITLE. Exit status 0 completes the frame, with what the command has
+    /// written as its results; 75 puts it back for later; 77 blocks it, with what the command has written as
+    /// the question; any other one fails it. Several workers share the frames of a stack; a frame whose
+    /// worker is gone is given to another one. The program ends when nothing is left that can begin. It ends
+    /// with 1 if a frame has failed or is blocked, if frames wait for others, or if persons or hosts have
+    /// begun planned ones.
     Work(work::Arguments),
     /// Makes the stack smaller: removes the events of finished trees, and old logs.
     Compact(compact::Arguments),

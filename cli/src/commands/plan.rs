@@ -31,24 +31,26 @@ pub struct Arguments {
     /// Short names of the frames, two to five words each, in the order of the plan.
     #[arg(value_name = "TITLE", required_unless_present_any = ["file", "edit"])]
     titles: Vec<String>,
-    /// Read the frames from a file, or from the standard input with `-`: a title on each line, a check list in Markdown, or a JSON list of
-    /// titles and of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, labels, assignee, dependsOn and sessionID. dependsOn can name
-    /// other frames of the list by their titles.
+    /// Read the frames from a file, or from the standard input with `-`: a title on each line, a check list
+    /// in Markdown, or a JSON list of titles and of objects with the keys title, successCriteria,
+    /// successCriteriaCompacted, task, priority, labels, assignee, dependsOn and sessionID. dependsOn can
+    /// name other frames of the list by their titles.
     #[arg(long, value_name = "FILE", conflicts_with = "titles")]
     file: Option<PathBuf>,
     #[command(flatten)]
     task: Task,
     #[command(flatten)]
     place: Place,
-    /// Edit the plan as a check list in the editor of $VISUAL or $EDITOR: titles, order, places, dependencies, new and removed frames. With
-    /// --below only what is below that frame; with --file the edited list comes from a file, without an editor.
+    /// Edit the plan as a check list in the editor of $VISUAL or $EDITOR: titles, order, places,
+    /// dependencies, new and removed frames. With --below only what is below that frame; with --file the
+    /// edited list comes from a file, without an editor.
     #[arg(long, conflicts_with_all = ["titles", "chain", "root", "new", "criteria", "criteria_compacted", "task", "priority", "labels", "assignee", "depends_on"])]
     edit: bool,
     /// Each frame needs the results of the one before it.
     #[arg(long)]
     chain: bool,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
-    /// that would hide a stack which commands there use.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working
+    /// folder, unless that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }

@@ -20,8 +20,8 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. Default: the active frame, unless a session of
-    /// an agent works on it.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. Default: the active frame,
+    /// unless a session of an agent works on it.
     frame: Option<FrameRef>,
     /// The new status. Default: completed; with --question blocked.
     #[arg(long, value_enum)]

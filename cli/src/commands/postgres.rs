@@ -24,8 +24,8 @@ pub struct Arguments {
 enum Action {
     /// Makes the schema `callstack` in a database, or brings it to the version of this program.
     ///
-    /// The role of the URL needs the right to make schemas in the database, and owns the schema afterwards. Nothing else
-    /// migrates a database. Several programs may run it at the same time.
+    /// The role of the URL needs the right to make schemas in the database, and owns the schema afterwards.
+    /// Nothing else migrates a database. Several programs may run it at the same time.
     Migrate {
         /// The database: postgres://HOST/DATABASE. A stack after it is left out.
         url: String,
@@ -72,8 +72,8 @@ struct Tenant {
     /// The database: postgres://HOST/DATABASE, or postgres://HOST/DATABASE/TENANT/STACK. The tenant of the
     /// URL is used.
     url: String,
-    /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK. Default: that of the URL, or
-    /// `default`.
+    /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK.
+    /// Default: that of the URL, or `default`.
     #[arg(long)]
     tenant: Option<String>,
 }

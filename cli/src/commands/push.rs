@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Begin a new frame although one with this title is planned.
     #[arg(long)]
     another: bool,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
-    /// that would hide a stack which commands there use.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working
+    /// folder, unless that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }
@@ -46,8 +46,8 @@ pub struct Task {
     /// The success criteria in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
-    /// The full instruction: what is to be done, what is known, what is to be returned. Only the frame's own agent sees it. `-` reads the
-    /// standard input.
+    /// The full instruction: what is to be done, what is known, what is to be returned. Only the frame's own
+    /// agent sees it. `-` reads the standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
     /// How urgent it is: 0, before all others, to 4. Default: as the frame above, or 2.

@@ -16,9 +16,11 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be failed, blocked or interrupted.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be failed, blocked
+    /// or interrupted.
     frame: FrameRef,
-    /// What must be done differently, or the answer to what the frame waits for. `-` reads the standard input.
+    /// What must be done differently, or the answer to what the frame waits for. `-` reads the standard
+    /// input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
 }

@@ -26,8 +26,8 @@ pub struct CompletionArguments {
 
 #[derive(Args)]
 pub struct ManArguments {
-    /// The folder for the man pages, one for each command. It is created if it is missing. Default: the page of the program
-    /// goes to the standard output.
+    /// The folder for the man pages, one for each command. It is created if it is missing. Default: the page
+    /// of the program goes to the standard output.
     folder: Option<PathBuf>,
 }
 

@@ -108,7 +108,8 @@ impl Report for FrameDetails {
 }
 
 impl FrameDetails {
-    /// Writes the frame for a screen that shows its title, status and age elsewhere: its current question comes first.
+    /// Writes the frame for a screen that shows its title, status and age elsewhere: its current question
+    /// comes first.
     pub fn overview(&self, page: &mut Page<'_>) -> io::Result<()> {
         let record = &self.record;
         let current = record.current_question();

@@ -22,7 +22,8 @@ pub const REASON: &str = "by a person";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. It is stopped, and so is what runs below it.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It is stopped, and so is
+    /// what runs below it.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     frame: Option<FrameRef>,
     /// Stop all frames that hosts run, workers have or conversations work in.

@@ -25,7 +25,8 @@ const SHOWN_FINISHED: usize = 3;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Show only this frame and the frames below it. Or a session of an agent: its file or its ID, see `callstack sessions`.
+    /// Show only this frame and the frames below it. Or a session of an agent: its file or its ID, see
+    /// `callstack sessions`.
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
     /// The same frame, if a session is named.
@@ -34,8 +35,8 @@ pub struct Arguments {
     /// Number of levels that are shown below the first one.
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
-    /// Show only frames of this status, and the frames above them: planned, in_progress, blocked, completed, failed, invalidated; or open,
-    /// unfinished, finished. Can be repeated, or be a list with commas.
+    /// Show only frames of this status, and the frames above them: planned, in_progress, blocked, completed,
+    /// failed, invalidated; or open, unfinished, finished. Can be repeated, or be a list with commas.
     #[arg(long, short, value_name = "STATUS", value_delimiter = ',', value_parser = statuses)]
     status: Vec<Statuses>,
     /// Draw the frames below finished frames, all finished frames in a row, and the frames that are out of

@@ -41,7 +41,8 @@ pub struct Usage {
     /// The frames directly below the frame, or the roots, each with everything below it. Frames without
     /// requests are left out.
     below: Vec<BelowUsage>,
-    /// The cost in millionths of a US dollar: the amounts that hosts have reported, and an estimate of the requests after them.
+    /// The cost in millionths of a US dollar: the amounts that hosts have reported, and an estimate of the
+    /// requests after them.
     #[serde(skip_serializing_if = "is_zero")]
     total_cost_micro_usd: u64,
     /// The limits of the frame. Absent if the frame has no limits of its own, and for all frames.

@@ -24,7 +24,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A session of an agent, in place of the stack: its file, its ID or the beginning of it. See `callstack sessions`.
+    /// A session of an agent, in place of the stack: its file, its ID or the beginning of it. See `callstack
+    /// sessions`.
     #[arg(value_name = "SESSION", conflicts_with_all = ["session", "latest"])]
     pub session_named: Option<String>,
     /// Begin with the events after this revision. Default: with what happens from now on.

@@ -1,5 +1,5 @@
-//! `callstack work`: runs a command for each frame that can begin, one after the other, or several at the same time. Any number of such
-//! workers share a stack.
+//! `callstack work`: runs a command for each frame that can begin, one after the other, or several at the
+//! same time. Any number of such workers share a stack.
 
 mod ending;
 mod process;
@@ -44,7 +44,8 @@ pub struct Arguments {
     /// Only frames below this one.
     #[arg(long, value_name = "FRAME")]
     below: Option<FrameRef>,
-    /// The name of this worker, different from those of other workers. Default: the name of the machine and the number of the process.
+    /// The name of this worker, different from those of other workers. Default: the name of the machine and
+    /// the number of the process.
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
     /// How long a frame stays with this worker after the worker was last heard of, in seconds. The worker
@@ -56,7 +57,8 @@ pub struct Arguments {
     /// before an answer do not count. Default: no limit, but 3 for commands that could not be started.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
-    /// How many frames are worked on at the same time. The second worker of the program is called NAME-2, and so on.
+    /// How many frames are worked on at the same time. The second worker of the program is called NAME-2, and
+    /// so on.
     #[arg(long, short, value_name = "JOBS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     jobs: u64,
     /// Maximum number of frames, including those that were put back; then the program ends.

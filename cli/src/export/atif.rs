@@ -2,8 +2,8 @@
 //! frame below it is the trajectory of a subagent. All subagents are in one list, because readers of JSON
 //! refuse lists that are nested as deeply as frames can be.
 //!
-//! The metrics of a trajectory are those of the frame's own requests, so the sum over all trajectories counts each request
-//! once.
+//! The metrics of a trajectory are those of the frame's own requests, so the sum over all trajectories counts
+//! each request once.
 
 use std::collections::HashMap;
 

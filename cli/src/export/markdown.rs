@@ -1,4 +1,5 @@
-//! The report of a stack in Markdown, for an issue, a pull request or a status mail: the plan as a check list, decisions, and costs.
+//! The report of a stack in Markdown, for an issue, a pull request or a status mail: the plan as a check
+//! list, decisions, and costs.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
-//! Traces of OpenTelemetry, as OTLP files in JSON: a trace for each tree, an `invoke_agent` span for each frame that has begun,
-//! and a `chat` span for each request. The attributes follow the semantic conventions for generative AI. Those that the
-//! conventions do not have begin with `callstack.`.
+//! Traces of OpenTelemetry, as OTLP files in JSON: a trace for each tree, an `invoke_agent` span for each
+//! frame that has begun, and a `chat` span for each request. The attributes follow the semantic conventions
+//! for generative AI. Those that the conventions do not have begin with `callstack.`.
 //!
 //! Each `invoke_agent` span has the usage of the frame's own requests: a sum over these spans counts every
 //! request once. The `chat` spans have the usage of their requests. The requests of an imported state have no
@@ -301,7 +301,8 @@ fn frame_events(record: &Frame, place: &Place) -> Vec<SpanEvent> {
     events
 }
 
-/// `parent`: the span of the frame. `number`: the position of the request among those of its frame, counted from 0.
+/// `parent`: the span of the frame. `number`: the position of the request among those of its frame, counted
+/// from 0.
 fn request_span(run: &Run<'_>, timed: &TimedRequest, parent: &Place, number: usize) -> Span {
     let request = &timed.request;
     let conversation = readable(run.tree.node(timed.handle).session_id());

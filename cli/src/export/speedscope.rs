@@ -1,5 +1,5 @@
-//! The file format of speedscope (<https://www.speedscope.app>): a profile of the times for each lane, and a profile of the
-//! tokens.
+//! The file format of speedscope (<https://www.speedscope.app>): a profile of the times for each lane, and a
+//! profile of the tokens.
 
 use callstack_core::frame::ModelUsage;
 use serde::Serialize;

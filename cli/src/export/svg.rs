@@ -1,5 +1,6 @@
-//! A picture of a run for documents: the bars of the frames over time, and below them the prompt tokens of the requests with
-//! their cached share. It has no scripts and no fonts of its own, and follows the reader's choice of light or dark.
+//! A picture of a run for documents: the bars of the frames over time, and below them the prompt tokens of
+//! the requests with their cached share. It has no scripts and no fonts of its own, and follows the reader's
+//! choice of light or dark.
 
 mod axis;
 mod strip;

@@ -1,5 +1,6 @@
-//! The server over HTTP, at an address of this machine. A caller needs the token that the program writes when it starts; the
-//! library checks the headers `Host` and `Origin`, so that no page in a browser can reach the server.
+//! The server over HTTP, at an address of this machine. A caller needs the token that the program writes when
+//! it starts; the library checks the headers `Host` and `Origin`, so that no page in a browser can reach the
+//! server.
 
 use std::convert::Infallible;
 use std::env;
@@ -51,7 +52,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[serde(rename_all = "camelCase")]
 pub struct McpAddress {
     url: String,
-    /// Callers send it in the header `Authorization: Bearer TOKEN`. Absent if it is that of `CALLSTACK_MCP_TOKEN`.
+    /// Callers send it in the header `Authorization: Bearer TOKEN`. Absent if it is that of
+    /// `CALLSTACK_MCP_TOKEN`.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }

@@ -54,18 +54,20 @@ pub struct McpArguments {
     /// Offer these tools. Default: all except heap.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(conversation::list().into_iter().map(|tool| tool.name)))]
     tools: Vec<String>,
-    /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
+    /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and
+    /// output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     /// Offer the tree, frames and logs as resources too, for people who put them into a conversation. Hosts
     /// add tools to each request for this.
     #[arg(long)]
     resources: bool,
-    /// Write down which tools are called, and what goes wrong, at the end of this file. At 4 MiB a new one begins, and FILE.1 keeps
-    /// the old one.
+    /// Write down which tools are called, and what goes wrong, at the end of this file. At 4 MiB a new one
+    /// begins, and FILE.1 keeps the old one.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Work in this folder: the stack is looked for there and above it. Default: the folder in which the server is started.
+    /// Work in this folder: the stack is looked for there and above it. Default: the folder in which the
+    /// server is started.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }

@@ -17,7 +17,8 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::{select, time};
 
-/// How long a call waits for the person: less than the shortest patience of a host without progress, one minute.
+/// How long a call waits for the person: less than the shortest patience of a host without progress, one
+/// minute.
 const PATIENCE: Duration = Duration::from_secs(50);
 /// The name of the only field of the form, and of the only request.
 const FIELD: &str = "answer";

@@ -1,5 +1,5 @@
-//! The output of commands. Each command returns one value: its JSON is for scripts, its text for people. Data goes to the
-//! standard output, everything else to the standard error.
+//! The output of commands. Each command returns one value: its JSON is for scripts, its text for people. Data
+//! goes to the standard output, everything else to the standard error.
 
 mod file;
 mod json;
@@ -27,8 +27,8 @@ pub use terminal::{harmless, say};
 
 use crate::failure::Failure;
 
-/// The version of the envelope and of the data of all kinds. It changes when a key is removed or changes its meaning;
-/// new keys do not change it.
+/// The version of the envelope and of the data of all kinds. It changes when a key is removed or changes its
+/// meaning; new keys do not change it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a command returns.
@@ -139,8 +139,8 @@ impl Output {
     }
 }
 
-/// Writes a note about the work of a command to the standard error. It can contain texts of frames. A closed standard error is not
-/// a problem.
+/// Writes a note about the work of a command to the standard error. It can contain texts of frames. A closed
+/// standard error is not a problem.
 pub fn note(message: &str) {
     let mut errors = io::stderr().lock();
     let _ = Page::new(&mut errors, Medium::errors()).notice("note", message);

@@ -1,5 +1,5 @@
-//! Text for people: lines that are cut or wrapped at the width of the terminal, without characters that a terminal obeys.
-//! They are written to a stream, or collected for a part of a screen.
+//! Text for people: lines that are cut or wrapped at the width of the terminal, without characters that a
+//! terminal obeys. They are written to a stream, or collected for a part of a screen.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -19,8 +19,8 @@ const TAB: &str = "    ";
 /// The room that a wrapped text has at least, in addition to its indentation.
 const LEAST_ROOM: usize = 16;
 
-/// The receiver of text. It decides about colours, the width of lines, and characters that a terminal obeys; files and
-/// pipes get all data unchanged.
+/// The receiver of text. It decides about colours, the width of lines, and characters that a terminal obeys;
+/// files and pipes get all data unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Medium {
     pub is_terminal: bool,
@@ -231,7 +231,8 @@ impl<'a> Page<'a> {
         self.line_with_end(line, Line::new())
     }
 
-    /// Writes a line and its end. If both are too wide, the line is cut and ends in `…`, and the end is whole.
+    /// Writes a line and its end. If both are too wide, the line is cut and ends in `…`, and the end is
+    /// whole.
     pub fn line_with_end(&mut self, line: Line, end: Line) -> io::Result<()> {
         let room = self.width().saturating_sub(end.width()).max(1);
         let line = if self.width() == usize::MAX { line } else { line.cut(room) };
@@ -300,12 +301,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Writes JSON for other programs on a line. What a terminal would obey is escaped, which changes no value.
+    /// Writes JSON for other programs on a line. What a terminal would obey is escaped, which changes no
+    /// value.
     pub fn json(&mut self, json: &str) -> io::Result<()> {
         self.raw(&format!("{}\n", escape_hidden(json)))
     }
 
-    /// Writes a message of the program for the standard error, such as `error: …`. It can contain texts of frames.
+    /// Writes a message of the program for the standard error, such as `error: …`. It can contain texts of
+    /// frames.
     pub fn notice(&mut self, label: &str, message: &str) -> io::Result<()> {
         let style = match label {
             "error" => AnsiColor::Red.on_default().bold(),

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use callstack_core::text::visible;
 
-/// Returns a text without control characters other than line ends and tabs, and without characters that change the
-/// direction of writing. Each becomes U+FFFD; a carriage return before a line end is left out.
+/// Returns a text without control characters other than line ends and tabs, and without characters that
+/// change the direction of writing. Each becomes U+FFFD; a carriage return before a line end is left out.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     match text.contains("\r\n") {
         true => visible(&text.replace("\r\n", "\n")).into_owned().into(),

@@ -10,7 +10,8 @@ use tokio::task::spawn_blocking;
 
 use super::encoding::Encoding;
 
-/// The length up to which bodies are read whole, in bytes; also the length that a compressed one may have when it is decoded.
+/// The length up to which bodies are read whole, in bytes; also the length that a compressed one may have
+/// when it is decoded.
 pub const LONGEST: usize = 256 << 20;
 /// Bytes of text that a token has on average, for the texts that stand for what is folded.
 const BYTES_OF_TOKEN: usize = 4;

@@ -39,7 +39,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Passes a request on, and returns the answer. `path`: the path below the URL of the upstream, with the query.
+    /// Passes a request on, and returns the answer. `path`: the path below the URL of the upstream, with the
+    /// query.
     ///
     /// # Errors
     /// If the client has ended its body too early.

@@ -1,4 +1,5 @@
-//! The headers of a connection, which end at this proxy (RFC 9110, 7.6.1). All others go through as they came.
+//! The headers of a connection, which end at this proxy (RFC 9110, 7.6.1). All others go through as they
+//! came.
 
 use http::header::{CONNECTION, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -17,7 +18,8 @@ const OF_CONNECTIONS: [HeaderName; 9] = [
     HeaderName::from_static("keep-alive"),
 ];
 
-/// Removes the headers of the connection on which a message came. Returns the protocol to which it wants to change, if any.
+/// Removes the headers of the connection on which a message came. Returns the protocol to which it wants to
+/// change, if any.
 pub fn end_connection(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

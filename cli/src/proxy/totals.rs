@@ -37,7 +37,8 @@ pub struct ProxyUsage {
     pub written_tokens: u64,
     /// Tokens of answers.
     pub output_tokens: u64,
-    /// Tokens that folding has taken out of requests, as estimated: a stretch counts in each request that would have had it.
+    /// Tokens that folding has taken out of requests, as estimated: a stretch counts in each request that
+    /// would have had it.
     pub removed_tokens: u64,
     /// Uncached tokens, a tenth of the read ones, and 1.25 times the written ones.
     pub cost_index: f64,

@@ -1,4 +1,5 @@
-//! The server behind this proxy: its URL, and the connections to it, directly or through a proxy of the network.
+//! The server behind this proxy: its URL, and the connections to it, directly or through a proxy of the
+//! network.
 
 use std::fmt;
 use std::future::Future;

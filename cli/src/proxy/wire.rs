@@ -4,7 +4,8 @@ use callstack_core::fold::Wire;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// The ends of the paths of requests that have a conversation, in the wires that have one path for all models.
+/// The ends of the paths of requests that have a conversation, in the wires that have one path for all
+/// models.
 const PATHS: [(&str, Wire, bool); 6] = [
     ("/messages", Wire::Anthropic, true),
     ("/messages/count_tokens", Wire::Anthropic, false),

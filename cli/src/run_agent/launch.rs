@@ -1,4 +1,5 @@
-//! What an agent gets for one run: variables, arguments before the person's, and the entry of the stack's server.
+//! What an agent gets for one run: variables, arguments before the person's, and the entry of the stack's
+//! server.
 
 use std::env;
 use std::ffi::OsString;
@@ -132,7 +133,8 @@ impl<'a> Scene<'a> {
         Ok(path)
     }
 
-    /// The value of the last of these options that the person gives the agent, as `--name value` or `--name=value`.
+    /// The value of the last of these options that the person gives the agent, as `--name value` or
+    /// `--name=value`.
     pub fn given_value(&self, options: &[&str]) -> Option<String> {
         let words: Vec<&str> = self.given.iter().filter_map(|given| given.to_str()).collect();
         let value = |(place, word): (usize, &&str)| match options.iter().find_map(|option| word.strip_prefix(option))? {

@@ -61,8 +61,8 @@ pub struct RunArguments {
     /// Leave the title of the terminal alone. Otherwise it shows the frame, and what the frame has cost.
     #[arg(long)]
     no_title: bool,
-    /// The agent: claude, codex, gemini, qwen, copilot, opencode or pi, or the path of one of them; with --base-url-variable any
-    /// command. What follows are its own arguments.
+    /// The agent: claude, codex, gemini, qwen, copilot, opencode or pi, or the path of one of them; with
+    /// --base-url-variable any command. What follows are its own arguments.
     // In one list, so that options after the agent belong to the agent.
     #[arg(value_name = "AGENT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,

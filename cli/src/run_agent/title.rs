@@ -52,7 +52,8 @@ struct Known {
     line: String,
 }
 
-/// The line for the frame that is active now. It is made again only if the stack has changed. `None`: there is no stack.
+/// The line for the frame that is active now. It is made again only if the stack has changed. `None`: there
+/// is no stack.
 fn look(folder: &StackFolder, opened: Opened, known: Option<Known>) -> (Opened, Option<Known>) {
     let opened = opened.or_else(|| folder.has_stack().then(|| folder.open_to_read().ok()).flatten());
     let now = opened.as_ref().and_then(|stack| {

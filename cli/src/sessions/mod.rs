@@ -33,8 +33,8 @@ pub struct SessionChoice {
     /// Look at a session of an agent in place of a stack: its file, its ID or the beginning of it.
     #[arg(long, global = true, value_name = "SESSION", conflicts_with = "latest")]
     pub session: Option<String>,
-    /// Look at the newest session of this project in place of a stack, of any agent or of one: claude, codex, gemini, qwen, copilot, opencode
-    /// or pi.
+    /// Look at the newest session of this project in place of a stack, of any agent or of one: claude, codex,
+    /// gemini, qwen, copilot, opencode or pi.
     #[arg(long, global = true, value_name = "AGENT", num_args = 0..=1, require_equals = false, default_missing_value = "")]
     pub latest: Option<String>,
 }

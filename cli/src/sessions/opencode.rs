@@ -1,4 +1,5 @@
-//! Where OpenCode keeps its sessions: in a database since version 1.2, before that in JSON files. Both have the same records.
+//! Where OpenCode keeps its sessions: in a database since version 1.2, before that in JSON files. Both have
+//! the same records.
 
 use std::collections::HashSet;
 use std::env;

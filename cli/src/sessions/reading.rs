@@ -56,7 +56,8 @@ pub struct Progress {
 struct PartsOfFile {
     path: PathBuf,
     offset: u64,
-    /// Decompressed bytes that were read before they were needed. A compressed file is decompressed from its beginning each time.
+    /// Decompressed bytes that were read before they were needed. A compressed file is decompressed from its
+    /// beginning each time.
     ahead: VecDeque<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! The page of `callstack view`: a flame chart of a stack in one HTML file, and the server that keeps it up to date.
+//! The page of `callstack view`: a flame chart of a stack in one HTML file, and the server that keeps it up
+//! to date.
 
 mod conversations;
 mod live;

@@ -24,8 +24,8 @@ pub struct Groups {
     pub models: Vec<String>,
 }
 
-/// A group: frame, from, to, requests, failed, prompt, cached, answer, model. The times are milliseconds since the beginning
-/// of the chart. The frame or the model is null if the requests have several.
+/// A group: frame, from, to, requests, failed, prompt, cached, answer, model. The times are milliseconds
+/// since the beginning of the chart. The frame or the model is null if the requests have several.
 #[derive(Serialize)]
 struct Group(Option<u32>, u64, u64, u64, u64, u64, u64, u64, Option<usize>);
 

@@ -294,7 +294,8 @@ impl Sums {
     }
 }
 
-/// The end of a time in which a frame was blocked. `None` if it lasts until the end of a bar that has not ended.
+/// The end of a time in which a frame was blocked. `None` if it lasts until the end of a bar that has not
+/// ended.
 fn end(bar: &Bar, to: Option<u64>) -> Option<u64> {
     to.filter(|to| !(bar.is_open && *to == bar.to))
 }

@@ -268,8 +268,8 @@ fn large_and_deep_stacks_are_shown() {
     shows(&mut terminal, "f", "Level 999");
 }
 
-/// The files below a folder, with their contents. The database keeps the locks of its readers in `stack.db-shm`, which is
-/// shared memory: that file counts without its content.
+/// The files below a folder, with their contents. The database keeps the locks of its readers in
+/// `stack.db-shm`, which is shared memory: that file counts without its content.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -423,7 +423,8 @@ fn the_drawn_part_of_a_terminal_has_a_largest_size() {
     assert_eq!(height, 500, "lines are drawn");
 }
 
-/// The sequence of a terminal for a click, or with `wheel` for a step of the wheel, at a column and row counted from 1.
+/// The sequence of a terminal for a click, or with `wheel` for a step of the wheel, at a column and row
+/// counted from 1.
 fn mouse(button: u8, column: usize, row: usize) -> String {
     format!("\x1b[<{button};{column};{row}M")
 }

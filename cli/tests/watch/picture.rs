@@ -1,5 +1,5 @@
-//! The pictures of the documents: the full screen of a stack on which agents work, as an SVG and as text. UPDATE_GOLDEN=1
-//! rewrites them.
+//! The pictures of the documents: the full screen of a stack on which agents work, as an SVG and as text.
+//! UPDATE_GOLDEN=1 rewrites them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

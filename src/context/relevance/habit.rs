@@ -3,18 +3,20 @@
 use super::near;
 use crate::context::keys::KeyMap;
 
-/// Counts the declared dependencies between the children of one parent. The places are those of the index: the order
-/// in which the children finished.
+/// Counts the declared dependencies between the children of one parent. The places are those of the index:
+/// the order in which the children finished.
 #[derive(Debug, Default)]
 pub(super) struct Habit {
     /// The places of the children that depend on at least one of the others, in ascending order.
     declaring: Vec<u32>,
-    /// The places of the children that depend on the one planned this number of places before them, in ascending order.
+    /// The places of the children that depend on the one planned this number of places before them, in
+    /// ascending order.
     by_distance: KeyMap<u64, Vec<u32>>,
 }
 
 impl Habit {
-    /// Adds the child at the next place. `distances` says how many places before it its dependencies were planned.
+    /// Adds the child at the next place. `distances` says how many places before it its dependencies were
+    /// planned.
     pub(super) fn push(&mut self, place: u32, distances: impl Iterator<Item = i64>) {
         for distance in distances {
             if self.declaring.last() != Some(&place) {

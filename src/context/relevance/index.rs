@@ -13,8 +13,8 @@ use crate::frame::{FrameStatus, Handle, first_filled, has_handle_form};
 use crate::steps::step;
 use crate::tree::{Node, Tree};
 
-/// The inverted index of a frame's finished children. The documents are in the order in which the children finished; the
-/// position in this order is the *place* of a document.
+/// The inverted index of a frame's finished children. The documents are in the order in which the children
+/// finished; the position in this order is the *place* of a document.
 #[derive(Debug, Default)]
 pub(in crate::context) struct SiblingIndex {
     pub(super) documents: Vec<Document>,
@@ -46,8 +46,8 @@ pub(super) struct Document {
     pub(super) dependencies: Vec<u32>,
     /// The places of the documents that depend on it, in order.
     pub(super) dependents: Vec<u32>,
-    /// Number of all frames on which it depends. A frame that has begun gets more dependencies, but loses none, so they are
-    /// the same as long as their number is.
+    /// Number of all frames on which it depends. A frame that has begun gets more dependencies, but loses
+    /// none, so they are the same as long as their number is.
     declared: usize,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
     pub(super) is_candidate: bool,
@@ -169,8 +169,8 @@ impl SiblingIndex {
         self.habit.pop(place as u32, distances.into_iter());
     }
 
-    /// Removes the documents of children that are not finished in this version of the tree, and adds those that are
-    /// missing, also between others.
+    /// Removes the documents of children that are not finished in this version of the tree, and adds those
+    /// that are missing, also between others.
     fn rearrange(&mut self, tree: &Tree, parent: &Node, words: &mut WordCounts) {
         let old = std::mem::take(&mut self.documents);
         let old_lengths = std::mem::take(&mut self.lengths);
@@ -254,8 +254,8 @@ impl SiblingIndex {
         }
     }
 
-    /// Notes on which documents this one depends, and its place in the plan. All documents before it must be linked, and
-    /// none after it.
+    /// Notes on which documents this one depends, and its place in the plan. All documents before it must be
+    /// linked, and none after it.
     fn link(&mut self, tree: &Tree, place: usize) {
         let handle = self.documents[place].handle;
         let node = tree.node(handle);
@@ -277,7 +277,8 @@ impl SiblingIndex {
         self.planned.insert(order, place as u32);
     }
 
-    /// How many places before a child its dependencies were planned, among the children that finished before it.
+    /// How many places before a child its dependencies were planned, among the children that finished before
+    /// it.
     fn distances(&self, child: u64, dependencies: &[u32]) -> Vec<i64> {
         if dependencies.is_empty() {
             return Vec::new();

@@ -14,14 +14,14 @@
 //! + 1/2 together                    how much nearer its creation is to that of the frame than usual, from 0 to 1
 //! ```
 //!
-//! The third and the fourth line are the habit of the plan: tasks depend on what earlier tasks depended on. Without
-//! declared dependencies they say that tasks often depend on the one planned before them. Three quarters of the
-//! sum of a failed sibling count. A sum s gives the score 100 s / (s + 1), so the newest completed sibling has at least 33
-//! points, even if it has nothing else.
+//! The third and the fourth line are the habit of the plan: tasks depend on what earlier tasks depended on.
+//! Without declared dependencies they say that tasks often depend on the one planned before them. Three
+//! quarters of the sum of a failed sibling count. A sum s gives the score 100 s / (s + 1), so the newest
+//! completed sibling has at least 33 points, even if it has nothing else.
 //!
-//! `examples/relevance` measures the formula on real plans, and docs/figures.md says what each signal is worth. The
-//! constants are round ones on a plateau: no others between their halves and their doubles are better by more than 0.011
-//! nDCG@5, whichever plan is left out.
+//! `examples/relevance` measures the formula on real plans, and docs/figures.md says what each signal is
+//! worth. The constants are round ones on a plateau: no others between their halves and their doubles are
+//! better by more than 0.011 nDCG@5, whichever plan is left out.
 
 mod habit;
 mod index;
@@ -44,12 +44,13 @@ use crate::tree::Tree;
 const NAMED: f32 = 1.0;
 /// The largest share of the score of a sibling that was created at the same time as the frame.
 const TOGETHER: f32 = 0.5;
-/// The share of its sum that a failed sibling keeps. Its results are lessons; those of a completed one can be used.
+/// The share of its sum that a failed sibling keeps. Its results are lessons; those of a completed one can be
+/// used.
 const FAILED: f32 = 0.75;
 /// The signal "created together" is halved at this difference of the creation times, in milliseconds.
 const TOGETHER_HALF: f32 = 1_800_000.0;
-/// The largest share of the score of a sibling on which similar siblings depend, and the sum of their texts at which it
-/// has half of that.
+/// The largest share of the score of a sibling on which similar siblings depend, and the sum of their texts
+/// at which it has half of that.
 const DEPENDENTS: f32 = 2.0;
 const DEPENDENTS_HALF: f32 = 4.0;
 
@@ -74,7 +75,8 @@ pub(super) struct Standpoint {
 }
 
 impl Standpoint {
-    /// The standpoint of a frame that looks at the siblings of `beside`, which is itself or one of its ancestors.
+    /// The standpoint of a frame that looks at the siblings of `beside`, which is itself or one of its
+    /// ancestors.
     pub(super) fn new(tree: &Tree, frame: Handle, beside: Handle) -> Self {
         let started = tree.node(frame).started().unwrap_or(u64::MAX);
         let created_at = tree.node(beside).record().created_at;
@@ -87,7 +89,8 @@ impl Standpoint {
 struct Signals {
     /// From 0 to 1.
     text: f32,
-    /// Its place among the siblings that had finished, 1 for the newest; 1 also for those that finished later.
+    /// Its place among the siblings that had finished, 1 for the newest; 1 also for those that finished
+    /// later.
     finished: usize,
     /// The share of earlier siblings that depend on the one with the same distance in the plan.
     habit: f32,
@@ -122,7 +125,8 @@ fn together(one: u64, other: u64) -> f32 {
     1.0 / (1.0 + one.abs_diff(other) as f32 / TOGETHER_HALF)
 }
 
-/// The score of an ancestor: 100 for the parent (distance 1), 10 less for each further generation, at least 20.
+/// The score of an ancestor: 100 for the parent (distance 1), 10 less for each further generation, at least
+/// 20.
 pub(super) fn ancestor_score(distance: usize) -> f32 {
     (100.0 - 10.0 * (distance as f32 - 1.0)).max(20.0)
 }

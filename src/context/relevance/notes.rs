@@ -2,8 +2,8 @@
 
 use crate::steps::step;
 
-/// What is noted about documents while a frame's siblings are scored. It is kept with the index, and only what was noted
-/// is wiped, so that the work does not grow with the number of documents.
+/// What is noted about documents while a frame's siblings are scored. It is kept with the index, and only
+/// what was noted is wiped, so that the work does not grow with the number of documents.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     /// The BM25 score of each document; 0 between two uses.

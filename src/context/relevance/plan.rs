@@ -3,8 +3,9 @@
 /// Number of children from which on a part of the list is split.
 const LARGE_PART: usize = 1024;
 
-/// Children in the order of the plan, by their keys ([`Node::order`](crate::tree::Node)), each with its place in the index: the
-/// order in which they finished. The list consists of small parts, so that an insertion moves few children.
+/// Children in the order of the plan, by their keys ([`Node::order`](crate::tree::Node)), each with its place
+/// in the index: the order in which they finished. The list consists of small parts, so that an insertion
+/// moves few children.
 #[derive(Debug, Default)]
 pub(super) struct PlannedOrder {
     /// Ascending; no part is empty.
@@ -54,9 +55,9 @@ impl PlannedOrder {
     }
 }
 
-/// How many places before a frame a child was planned, among the children that count. `own` and `rank` are the numbers
-/// of these that were planned before the frame and before the child. 1 is the place just before the frame; negative: the
-/// child was planned after the frame.
+/// How many places before a frame a child was planned, among the children that count. `own` and `rank` are
+/// the numbers of these that were planned before the frame and before the child. 1 is the place just before
+/// the frame; negative: the child was planned after the frame.
 pub(super) fn distance(own: usize, rank: usize, is_before: bool, counts: bool) -> i64 {
     let distance = own as i64 - rank as i64;
     match is_before {

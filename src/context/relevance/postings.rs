@@ -1,5 +1,5 @@
-//! The places of an index with one word or name. Most words of large texts are in one document only, so a single place needs
-//! no memory of its own.
+//! The places of an index with one word or name. Most words of large texts are in one document only, so a
+//! single place needs no memory of its own.
 
 /// What is known of a place: a number, which comes first in the order.
 pub(super) trait Placed {

@@ -44,8 +44,8 @@ impl Query {
         Self { words, names }
     }
 
-    /// The query of a frame for the siblings of its ancestor: the frame's own words, and with less weight those of the
-    /// frames `above` it: the ancestor, and the frames between the two.
+    /// The query of a frame for the siblings of its ancestor: the frame's own words, and with less weight
+    /// those of the frames `above` it: the ancestor, and the frames between the two.
     pub(in crate::context) fn beside(frame: &Query, above: &[Arc<Query>]) -> Self {
         let mut words = frame.words.clone();
         for query in above {

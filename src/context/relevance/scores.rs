@@ -9,24 +9,24 @@ use super::query::Query;
 use super::{Scored, Signals, Standpoint, together};
 use crate::steps::step;
 
-/// BM25's parameter *k1*, the saturation of repeated terms. Usual values are 1.2 to 2 (Robertson & Zaragoza 2009, "The
-/// Probabilistic Relevance Framework").
+/// BM25's parameter *k1*, the saturation of repeated terms. Usual values are 1.2 to 2 (Robertson & Zaragoza
+/// 2009, "The Probabilistic Relevance Framework").
 const SATURATION: f32 = 1.5;
 /// BM25's parameter *b*, the correction for long texts, from 0 to 1.
 const LENGTH_CORRECTION: f32 = 0.6;
-/// Text matches are divided by the best match, but by no less than this share of the highest possible match. Otherwise
-/// the best of several unrelated siblings would look relevant.
+/// Text matches are divided by the best match, but by no less than this share of the highest possible match.
+/// Otherwise the best of several unrelated siblings would look relevant.
 const LEAST_IDEAL_SHARE: f32 = 0.1;
-/// How many of the documents with a word or a name, of the dependents of a document, and of the newest documents are
-/// looked at, newest first, where not all documents are scored.
+/// How many of the documents with a word or a name, of the dependents of a document, and of the newest
+/// documents are looked at, newest first, where not all documents are scored.
 const LOOKED_AT: usize = 32;
 
 impl SiblingIndex {
     /// Scores all candidates except the frame itself, in the order in which they finished.
     ///
-    /// Each sibling is compared with a fixed set of siblings: those that had finished when the frame started, or, if it
-    /// finished later, all that finished before it. Therefore a sibling that finishes never changes the score of one
-    /// that is already shown.
+    /// Each sibling is compared with a fixed set of siblings: those that had finished when the frame started,
+    /// or, if it finished later, all that finished before it. Therefore a sibling that finishes never changes
+    /// the score of one that is already shown.
     pub(in crate::context) fn scores(&mut self, from: &Standpoint, query: &Query) -> Vec<Scored> {
         let (base, end) = (self.base(from), self.documents.len());
         let mut notes = self.take_notes();
@@ -47,13 +47,13 @@ impl SiblingIndex {
         scored
     }
 
-    /// Scores the children for a frame below one of them, and returns the best in the order in which they finished, at
-    /// most `most`.
+    /// Scores the children for a frame below one of them, and returns the best in the order in which they
+    /// finished, at most `most`.
     ///
-    /// The work does not grow with the number of children: of those that had finished when the frame started, it looks at
-    /// the newest, at the newest with each word and name, and at their dependencies. These are compared with each other.
-    /// Up to a quarter of `most` is kept for those that finished later. They follow the others and change nothing about
-    /// them.
+    /// The work does not grow with the number of children: of those that had finished when the frame started,
+    /// it looks at the newest, at the newest with each word and name, and at their dependencies. These are
+    /// compared with each other. Up to a quarter of `most` is kept for those that finished later. They follow
+    /// the others and change nothing about them.
     pub(in crate::context) fn best(&mut self, from: &Standpoint, query: &Query, most: usize) -> Vec<Scored> {
         let base = self.base(from);
         let end = self.documents.len().min(base + most / 4);
@@ -81,8 +81,8 @@ impl SiblingIndex {
         self.documents.partition_point(|document| document.finished < from.started)
     }
 
-    /// Searches the documents before the place `end`, and notes their BM25 scores. Of those before `base` that have a word
-    /// or a name, at most `looked_at` are found, the newest.
+    /// Searches the documents before the place `end`, and notes their BM25 scores. Of those before `base`
+    /// that have a word or a name, at most `looked_at` are found, the newest.
     fn search(&self, query: &Query, base: usize, end: usize, looked_at: usize, texts: &mut [f32]) -> Matches {
         let dampening = self.dampening(base);
         let later_dampening: Vec<f32> =
@@ -119,8 +119,8 @@ impl SiblingIndex {
         Matches { named, best: ideal * LEAST_IDEAL_SHARE }
     }
 
-    /// The places before `base` that are worth a look, in order: the newest, the newest with a word of the query, those
-    /// that are `named`, and the places on which these depend.
+    /// The places before `base` that are worth a look, in order: the newest, the newest with a word of the
+    /// query, those that are `named`, and the places on which these depend.
     fn places(&self, query: &Query, base: usize, named: &[u32], is_found: &mut [bool]) -> Vec<usize> {
         let newest = base.saturating_sub(LOOKED_AT);
         let mut older = Vec::new();
@@ -151,8 +151,8 @@ impl SiblingIndex {
         older
     }
 
-    /// Notes how many of the compared documents were planned before each of them and before each of the `later` ones, and
-    /// returns how many were planned before the frame.
+    /// Notes how many of the compared documents were planned before each of them and before each of the
+    /// `later` ones, and returns how many were planned before the frame.
     fn rank(&self, from: &Standpoint, compared: &[usize], later: std::ops::Range<usize>, ranks: &mut [u32]) -> usize {
         let with_order = |place: &usize| (self.documents[*place].order, *place);
         let mut planned: Vec<_> = compared.iter().map(with_order).collect();
@@ -175,8 +175,8 @@ impl SiblingIndex {
         Dampening { by_length: SATURATION * LENGTH_CORRECTION / average.max(1.0) }
     }
 
-    /// Joins what is needed to score documents. `compared` are the places before `base` that are compared with each other;
-    /// `own` of them were planned before the frame.
+    /// Joins what is needed to score documents. `compared` are the places before `base` that are compared
+    /// with each other; `own` of them were planned before the frame.
     fn see<'a>(
         &'a self,
         from: &'a Standpoint,
@@ -211,7 +211,8 @@ struct Matches {
     best: f32,
 }
 
-/// The term of BM25's denominator that reduces the influence of a word's count. It grows with the length of the document.
+/// The term of BM25's denominator that reduces the influence of a word's count. It grows with the length of
+/// the document.
 struct Dampening {
     by_length: f32,
 }
@@ -272,9 +273,9 @@ impl Seen<'_> {
     }
 }
 
-/// BM25's inverse document frequency, in the variant that is never negative. The base-2 logarithm is approximated from
-/// the exponent and mantissa of the number. Unlike the logarithms of system libraries, this gives the same result on
-/// every machine.
+/// BM25's inverse document frequency, in the variant that is never negative. The base-2 logarithm is
+/// approximated from the exponent and mantissa of the number. Unlike the logarithms of system libraries, this
+/// gives the same result on every machine.
 fn rarity(documents: usize, having: usize) -> f32 {
     let ratio = 1.0 + (documents as f32 - having as f32 + 0.5) / (having as f32 + 0.5);
     let bits = ratio.to_bits();

@@ -11,8 +11,8 @@ use crate::steps::steps_of;
 /// The time at which the frame whose siblings are scored started.
 const STARTED: u64 = 1_000_000;
 
-/// The children of a root: their titles, and the IDs on which they depend. Their IDs are c0, c1 and so on. All are
-/// finished in this order, except the last one, which started after them; `below` stands below it.
+/// The children of a root: their titles, and the IDs on which they depend. Their IDs are c0, c1 and so on.
+/// All are finished in this order, except the last one, which started after them; `below` stands below it.
 struct Children(Vec<Frame>);
 
 impl Children {
@@ -167,7 +167,8 @@ fn siblings_that_finish_later_change_no_score_of_the_others() {
                 frame.status = FrameStatus::InProgress;
             }
         }
-        // It was planned before those that finish later, so they have the habit that counts for those before it.
+        // It was planned before those that finish later, so they have the habit that counts for those before
+        // it.
         children.0[100..].rotate_right(1);
         children.tree()
     };

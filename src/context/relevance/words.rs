@@ -1,5 +1,5 @@
-//! Counts the significant words of texts, each form of a word as it stands in the texts only once; how much of a text is read, and the
-//! hashes of words.
+//! Counts the significant words of texts, each form of a word as it stands in the texts only once; how much
+//! of a text is read, and the hashes of words.
 
 use std::collections::hash_map::Entry;
 
@@ -8,8 +8,8 @@ use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 use crate::text::fnv_of;
 
-/// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
-/// tools may put megabytes into results.
+/// How many characters of a text are read for words and names. What is important in a text stands at its
+/// beginning, and tools may put megabytes into results.
 const READ_CHARACTERS: usize = 16_000;
 /// Number of first places where words are remembered, and of the places from there on where a word may be.
 /// All together take 8 KB, a quarter of the memory that is nearest to a processor.
@@ -24,7 +24,8 @@ pub(super) struct WordCounts {
     remembered: Vec<Remembered>,
     /// The places of the words that the present texts have, and perhaps others.
     met: Vec<usize>,
-    /// The terms that are counted in the present texts, each with its count except for the words that are remembered.
+    /// The terms that are counted in the present texts, each with its count except for the words that are
+    /// remembered.
     counts: KeyMap<u64, f32>,
     stem: String,
 }
@@ -99,7 +100,8 @@ impl WordCounts {
         remembered.count += weight;
     }
 
-    /// Returns the terms of the words that were counted since the last time, in ascending order, with their counts.
+    /// Returns the terms of the words that were counted since the last time, in ascending order, with their
+    /// counts.
     pub(super) fn take(&mut self) -> Vec<(u64, f32)> {
         self.met.drain(..).for_each(|place| self.remembered[place].move_count_to(&mut self.counts));
         let mut counts: Vec<(u64, f32)> = self.counts.drain().collect();
@@ -162,7 +164,8 @@ pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Hashes a word or a name, with the same result on every machine. A collision of two only makes a score slightly inaccurate.
+/// Hashes a word or a name, with the same result on every machine. A collision of two only makes a score
+/// slightly inaccurate.
 pub(super) fn term(text: &str) -> u64 {
     fnv_of(text)
 }

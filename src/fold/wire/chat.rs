@@ -1,4 +1,5 @@
-//! Chat Completions: `messages`. A message of the model has a content and a list of calls; each outcome is a message.
+//! Chat Completions: `messages`. A message of the model has a content and a list of calls; each outcome is a
+//! message.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! pi: the messages that its `context` event may change. A message of the model has a list of blocks; each outcome is a message.
+//! pi: the messages that its `context` event may change. A message of the model has a list of blocks; each
+//! outcome is a message.
 
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, Outcome, Removal};
@@ -64,7 +65,8 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
             conversation.add(Kind::Summary, bytes.clone(), Removal::Message, None);
             Author::System
         }
-        // Commands of the person, messages of extensions, and what was said in another branch of the conversation.
+        // Commands of the person, messages of extensions, and what was said in another branch of the
+        // conversation.
         _ => {
             conversation.add(Kind::Fixed, bytes.clone(), Removal::Message, None);
             Author::System

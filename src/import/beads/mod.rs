@@ -43,7 +43,8 @@ const KEYS: [&str; 12] = [
 
 /// Reads Beads issues, one JSON object per line, or a JSON list of them.
 ///
-/// One root frame, `beads`, is the parent of all issues without a parent, if there are any. The fields of an issue become:
+/// One root frame, `beads`, is the parent of all issues without a parent, if there are any. The fields of an
+/// issue become:
 ///
 /// | Beads | frame |
 /// |---|---|
@@ -62,11 +63,11 @@ const KEYS: [&str; 12] = [
 /// is not in the file, makes its issue wait. If there are several versions of an issue, the newest one
 /// counts. The page `docs/import.md` has the tables.
 ///
-/// All other keys, and also `closed_at` and `updated_at`, are kept unchanged in [`Frame::extra`]. Siblings keep the
-/// order of the file; [`read`](super::read) assigns handles by `created_at`.
+/// All other keys, and also `closed_at` and `updated_at`, are kept unchanged in [`Frame::extra`]. Siblings
+/// keep the order of the file; [`read`](super::read) assigns handles by `created_at`.
 ///
-/// An issue's ID can have the form of a handle, such as `f2`. It is kept, and a note in [`Imported::problems`] says how
-/// to name the frame: by its handle, or as `id:f2`.
+/// An issue's ID can have the form of a handle, such as `f2`. It is kept, and a note in
+/// [`Imported::problems`] says how to name the frame: by its handle, or as `id:f2`.
 ///
 /// ```
 /// let issue = r#"{"id": "app-1", "title": "Set up", "status": "closed", "close_reason": "cargo new"}"#;
@@ -612,8 +613,8 @@ fn take_priority(issue: &mut Map<String, Value>, place: &str, collector: &mut Co
     priority
 }
 
-/// Takes the texts of the times out of an issue, each with its key. `closed_at` and `updated_at` are also kept in the
-/// issue, because a frame has only one time for both.
+/// Takes the texts of the times out of an issue, each with its key. `closed_at` and `updated_at` are also
+/// kept in the issue, because a frame has only one time for both.
 fn take_times(
     issue: &mut Map<String, Value>,
     place: &str,

@@ -1,5 +1,5 @@
-//! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`. An export
-//! writes the first status for each fate.
+//! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`. An
+//! export writes the first status for each fate.
 
 use crate::import::fate::Fate::{self, *};
 use crate::import::fate::{self, CANCELLED, FAILED};

@@ -122,7 +122,8 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The values at the top of a text, each with its place in it. What cannot be read is left out, up to the next line.
+/// The values at the top of a text, each with its place in it. What cannot be read is left out, up to the
+/// next line.
 pub(super) fn values(text: &str) -> Vec<Value<'_>> {
     let begin = text.len() - crate::text::without_mark(text).len();
     let whole = |range: Range<usize>| {

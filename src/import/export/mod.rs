@@ -1,7 +1,7 @@
 //! Writes a plan back: what was done here is written into the file from which the plan was imported.
 //!
-//! Only what has changed here since the last import is written, and only where the file still says what it said then. All other bytes of
-//! the file stay as they are.
+//! Only what has changed here since the last import is written, and only where the file still says what it
+//! said then. All other bytes of the file stay as they are.
 
 mod beads;
 mod edits;
@@ -24,8 +24,9 @@ const WHAT: &str = "the file";
 
 /// A plan with what was done here.
 ///
-/// In JSON: `{"text": "…", "written": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["status"]}],
-/// "added": [], "conflicts": []}`, with entries as in [`PlanUpdate`](super::PlanUpdate).
+/// In JSON: `{"text": "…", "written": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished",
+/// "fields": ["status"]}], "added": [], "conflicts": []}`, with entries as in
+/// [`PlanUpdate`](super::PlanUpdate).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -28,9 +28,10 @@ use crate::tree::{Draft, Tree};
 
 /// What the import of a plan does to a stack.
 ///
-/// In JSON: `{"added": [{"frame": "f7", "id": "app-9", "title": "Taxes", "becomes": "added", "fields": []}], "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
-/// "conflicts": [{"frame": "f4", "id": "app-3", "title": "Totals", "field": "status", "file": "completed", "stack": "in_progress",
-/// "advice": "…"}]}`.
+/// In JSON: `{"added": [{"frame": "f7", "id": "app-9", "title": "Taxes", "becomes": "added", "fields": []}],
+/// "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
+/// "conflicts": [{"frame": "f4", "id": "app-3", "title": "Totals", "field": "status", "file": "completed",
+/// "stack": "in_progress", "advice": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -15,8 +15,8 @@ const NEWEST: usize = 100;
 
 /// A rule that estimates from observations whether a frame should be started (push) or finished (pop).
 ///
-/// Each variant lists the points of its score table. Scores between two points are interpolated linearly; the maximum
-/// is 100. In JSON a heuristic is a name such as `"failure_boundary"`.
+/// Each variant lists the points of its score table. Scores between two points are interpolated linearly; the
+/// maximum is 100. In JSON a heuristic is a name such as `"failure_boundary"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -24,8 +24,8 @@ const NEWEST: usize = 100;
 pub enum Heuristic {
     /// Push: errors accumulate, so the next attempt should run in a separate frame, which can fail alone.
     ///
-    /// 1 error scores 20, 2 errors (a retry failed) 55, 3 errors 75, 5 errors 90. Add 10 if the current goal is
-    /// distinct, that is, if at least 70 % of its words are missing from the frame's title and criteria.
+    /// 1 error scores 20, 2 errors (a retry failed) 55, 3 errors 75, 5 errors 90. Add 10 if the current goal
+    /// is distinct, that is, if at least 70 % of its words are missing from the frame's title and criteria.
     FailureBoundary,
     /// Push: the work has moved to another topic.
     ///
@@ -39,8 +39,8 @@ pub enum Heuristic {
     ContextSwitch,
     /// Push: the frame has grown to more than one task.
     ///
-    /// 10 messages score 20, 30 messages 60, 50 messages 80, 80 messages 90. Add 5 for 3 to 7 changed files, and 10
-    /// for 8 or more.
+    /// 10 messages score 20, 30 messages 60, 50 messages 80, 80 messages 90. Add 5 for 3 to 7 changed files,
+    /// and 10 for 8 or more.
     Complexity,
     /// Push: the frame has been running for long, measured in tokens.
     ///
@@ -156,8 +156,8 @@ impl PushSignals {
 
 /// Observations for the assessment of a pop. They are also the arguments of the tool `stack_should_pop`.
 ///
-/// In JSON: `{"successSignals": ["all tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount": 96000,
-/// "contextLimit": 100000}`. Every key is optional; unknown keys are rejected.
+/// In JSON: `{"successSignals": ["all tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount":
+/// 96000, "contextLimit": 100000}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -237,8 +237,8 @@ fn scores(decision: Decision, enabled: &[Heuristic], score: impl Fn(Heuristic) -
         .collect()
 }
 
-/// Interpolates linearly between points that are sorted by `x`. The line starts at the origin and is horizontal after
-/// the last point.
+/// Interpolates linearly between points that are sorted by `x`. The line starts at the origin and is
+/// horizontal after the last point.
 fn line(points: &[(f64, f64)], x: f64) -> f64 {
     let mut before = (0.0, 0.0);
     for point in points {
@@ -309,7 +309,8 @@ fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
     (points + artifacts + 15.0 * share, reason)
 }
 
-/// The newest entries of a list. Every message of a session is assessed, so the work must not grow with the list.
+/// The newest entries of a list. Every message of a session is assessed, so the work must not grow with the
+/// list.
 fn newest(entries: &[String]) -> &[String] {
     &entries[entries.len().saturating_sub(NEWEST)..]
 }
@@ -328,7 +329,8 @@ fn context_overflow(signals: &PopSignals) -> (f64, String) {
     (line(&points, share), format!("{} of {limit} tokens are used", signals.token_count))
 }
 
-/// Returns the share of the goal's words that are missing from the frame's title and criteria; `None` without a goal.
+/// Returns the share of the goal's words that are missing from the frame's title and criteria; `None` without
+/// a goal.
 fn divergence(frame: &Frame, signals: &PushSignals) -> Option<f64> {
     let goal = keywords(signals.potential_goal.as_deref()?);
     let own: BTreeSet<String> =

@@ -1,11 +1,13 @@
-//! Autonomy: recommends when an agent should start a sub-task and when it should finish its frame. Seven heuristics
-//! give scores, a decision combines them, and suggestions pass it to the agent (specification, "Agent Autonomy").
+//! Autonomy: recommends when an agent should start a sub-task and when it should finish its frame. Seven
+//! heuristics give scores, a decision combines them, and suggestions pass it to the agent (specification,
+//! "Agent Autonomy").
 //!
 //! # The decision
-//! Every heuristic gives a score from 0 to 100, by a table in the documentation of its variant. The confidence starts
-//! with the strongest score. Each other score then closes up to a tenth of the remaining gap to 100, in proportion to
-//! its value. Therefore one certain signal is sufficient, and several weak signals do not add up to a strong one. (The
-//! original plugin averages all scores, so that a context that is 95 % full remains below the threshold.)
+//! Every heuristic gives a score from 0 to 100, by a table in the documentation of its variant. The
+//! confidence starts with the strongest score. Each other score then closes up to a tenth of the remaining
+//! gap to 100, in proportion to its value. Therefore one certain signal is sufficient, and several weak
+//! signals do not add up to a strong one. (The original plugin averages all scores, so that a context that is
+//! 95 % full remains below the threshold.)
 //!
 //! ```
 //! use callstack_core::session::autonomy::{Autonomy, PopSignals};
@@ -67,8 +69,9 @@ impl Decision {
 
 /// The combined result of the heuristics for a frame.
 ///
-/// In JSON: `{"decision": "pop", "confidence": 100, "threshold": 80, "isRecommended": true, "scores": [{"heuristic":
-/// "context_overflow", "score": 100, "reason": "96000 of 100000 tokens are used"}], "isNew": true}`.
+/// In JSON: `{"decision": "pop", "confidence": 100, "threshold": 80, "isRecommended": true, "scores":
+/// [{"heuristic": "context_overflow", "score": 100, "reason": "96000 of 100000 tokens are used"}], "isNew":
+/// true}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -108,13 +111,14 @@ impl Assessment {
         (self.confidence, self.decision)
     }
 
-    /// The recommendation as text for the agent of a frame. `tools` are the names of the tools that the text mentions.
+    /// The recommendation as text for the agent of a frame. `tools` are the names of the tools that the text
+    /// mentions.
     pub fn suggestion(&self, handle: Handle, tools: &ToolNames) -> String {
         suggestion(handle, self.decision, self.confidence, &self.reason(), tools)
     }
 
-    /// Describes the strongest signal, such as `context_overflow 100: 96000 of 100000 tokens are used`. Empty if all
-    /// scores are 0.
+    /// Describes the strongest signal, such as `context_overflow 100: 96000 of 100000 tokens are used`. Empty
+    /// if all scores are 0.
     pub fn reason(&self) -> String {
         let strongest = self.scores.first().filter(|score| score.score > 0);
         strongest.map_or(String::new(), |score| format!("{} {}: {}", score.heuristic, score.score, score.reason))
@@ -174,16 +178,16 @@ pub struct Autonomy {
 }
 
 impl Autonomy {
-    /// Assesses whether the agent that works on a frame should start a child frame. A recommendation becomes a pending
-    /// suggestion, unless the level is manual. `now` is in milliseconds since the Unix epoch.
+    /// Assesses whether the agent that works on a frame should start a child frame. A recommendation becomes
+    /// a pending suggestion, unless the level is manual. `now` is in milliseconds since the Unix epoch.
     pub fn should_push(&mut self, handle: Handle, frame: &Frame, signals: &PushSignals, now: u64) -> Assessment {
         self.push_assessments += 1;
         let scores = heuristics::push_scores(frame, signals, &self.settings.enabled_heuristics);
         self.assessed(handle, Assessment::new(Decision::Push, self.settings.push_threshold, scores), now)
     }
 
-    /// Assesses whether a frame should be finished. A recommendation becomes a pending suggestion, unless the level is
-    /// manual. `now` is in milliseconds since the Unix epoch.
+    /// Assesses whether a frame should be finished. A recommendation becomes a pending suggestion, unless the
+    /// level is manual. `now` is in milliseconds since the Unix epoch.
     pub fn should_pop(&mut self, handle: Handle, frame: &Frame, signals: &PopSignals, now: u64) -> Assessment {
         self.pop_assessments += 1;
         let scores = heuristics::pop_scores(frame, signals, &self.settings.enabled_heuristics);

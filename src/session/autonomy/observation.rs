@@ -18,7 +18,8 @@ pub struct Observation {
     tokens: u64,
     context_limit: Option<u64>,
     files: Vec<String>,
-    /// Number of consecutive turns of the assistant without a successful tool call and without a user message.
+    /// Number of consecutive turns of the assistant without a successful tool call and without a user
+    /// message.
     idle_turns: u32,
     has_worked: bool,
     /// Signs that the frame can end, in addition to the observations of its session.
@@ -82,8 +83,8 @@ impl Observation {
         }
     }
 
-    /// Notes a successful tool call and the paths of the files that it changed. Each success reduces the number of errors
-    /// by one.
+    /// Notes a successful tool call and the paths of the files that it changed. Each success reduces the
+    /// number of errors by one.
     pub fn worked<'a>(&mut self, changed: impl IntoIterator<Item = &'a str>) {
         self.called();
         self.has_worked = true;
@@ -118,7 +119,8 @@ impl Observation {
         self.tool_calls
     }
 
-    /// Notes that the conversation was replaced by a summary: the numbers of messages and tokens restart at 0.
+    /// Notes that the conversation was replaced by a summary: the numbers of messages and tokens restart at
+    /// 0.
     pub fn compacted(&mut self) {
         (self.messages, self.tokens) = (0, 0);
     }

@@ -66,10 +66,11 @@ impl AutonomySettings {
         enabled_heuristics: Vec<Heuristic>,
     }
 
-    /// Reads the settings from environment variables, which the function `look_up` returns: `STACK_AUTONOMY_LEVEL`,
-    /// `STACK_PUSH_THRESHOLD`, `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and `STACK_ENABLED_HEURISTICS`
-    /// (separated by commas). Variables that are not set leave the defaults. An invalid variable is reported as
-    /// [`Error::Setting`] in the returned list, and its default is used; of a list, only the invalid names are ignored.
+    /// Reads the settings from environment variables, which the function `look_up` returns:
+    /// `STACK_AUTONOMY_LEVEL`, `STACK_PUSH_THRESHOLD`, `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and
+    /// `STACK_ENABLED_HEURISTICS` (separated by commas). Variables that are not set leave the defaults. An
+    /// invalid variable is reported as [`Error::Setting`] in the returned list, and its default is used; of a
+    /// list, only the invalid names are ignored.
     ///
     /// ```
     /// use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings, Heuristic};

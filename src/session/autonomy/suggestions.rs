@@ -1,5 +1,5 @@
-//! Suggestions to the agent. A suggestion is pending until it is followed or its cause ends, and for at most five minutes;
-//! then it moves to the history.
+//! Suggestions to the agent. A suggestion is pending until it is followed or its cause ends, and for at most
+//! five minutes; then it moves to the history.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,8 +17,9 @@ const HISTORY: usize = 100;
 
 /// A suggestion to the agent of a frame.
 ///
-/// In JSON: `{"handle": "f1", "decision": "pop", "confidence": 100, "reason": "context_overflow 100: 96000 of 100000
-/// tokens are used", "createdAt": 1795293106903, "outcome": "followed"}`; a pending suggestion has no `outcome`.
+/// In JSON: `{"handle": "f1", "decision": "pop", "confidence": 100, "reason": "context_overflow 100: 96000 of
+/// 100000 tokens are used", "createdAt": 1795293106903, "outcome": "followed"}`; a pending suggestion has no
+/// `outcome`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -48,8 +49,8 @@ pub enum Outcome {
     Followed,
     /// It was pending for five minutes.
     Expired,
-    /// Its cause has ended: the frame was finished, its conversation was compacted, the observations of its session no
-    /// longer recommend it, or a stronger suggestion contradicts it. Or a tool has cleared it.
+    /// Its cause has ended: the frame was finished, its conversation was compacted, the observations of its
+    /// session no longer recommend it, or a stronger suggestion contradicts it. Or a tool has cleared it.
     Cleared,
 }
 
@@ -74,7 +75,8 @@ pub struct SuggestionStatistics {
 #[derive(Debug, Clone)]
 struct Pending {
     suggestion: Suggestion,
-    /// True if it comes only from observations of the session, so that it ends when they no longer recommend it.
+    /// True if it comes only from observations of the session, so that it ends when they no longer recommend
+    /// it.
     is_observed: bool,
 }
 
@@ -124,8 +126,8 @@ impl Suggestions {
         is_new
     }
 
-    /// Notes that observations of a frame's session do not recommend a decision (any more). A suggestion that came from
-    /// them is cleared.
+    /// Notes that observations of a frame's session do not recommend a decision (any more). A suggestion that
+    /// came from them is cleared.
     pub fn withdraw(&mut self, handle: Handle, decision: Decision) {
         let is_meant = |pending: &Pending| pending.is_observed && pending.suggestion.decision == decision;
         if self.pending.get(&handle).is_some_and(is_meant) {
@@ -133,8 +135,8 @@ impl Suggestions {
         }
     }
 
-    /// Notes that the agent of a frame pushed a child or popped the frame. The matching suggestion becomes followed.
-    /// After a pop, a suggested push is cleared.
+    /// Notes that the agent of a frame pushed a child or popped the frame. The matching suggestion becomes
+    /// followed. After a pop, a suggested push is cleared.
     pub fn acted(&mut self, handle: Handle, decision: Decision, now: u64) {
         self.expire(now);
         let pending = self.pending.get(&handle).map(|pending| pending.suggestion.decision);
@@ -170,7 +172,8 @@ impl Suggestions {
         self.expiries.due(now).into_iter().for_each(|handle| self.settle(handle, Outcome::Expired));
     }
 
-    /// Returns the pending suggestions, oldest first. Expired ones are left out even before [`Suggestions::expire`].
+    /// Returns the pending suggestions, oldest first. Expired ones are left out even before
+    /// [`Suggestions::expire`].
     pub fn pending(&self, now: u64) -> impl Iterator<Item = &Suggestion> {
         self.expiries.pending(now).filter_map(|handle| self.pending.get(handle)).map(|pending| &pending.suggestion)
     }
@@ -191,8 +194,8 @@ impl Suggestions {
         self.statistics = SuggestionStatistics::default();
     }
 
-    /// Returns the pending suggestion for a frame as text for its agent; `None` if there is none. `tools` are the names of
-    /// the tools that the text mentions.
+    /// Returns the pending suggestion for a frame as text for its agent; `None` if there is none. `tools` are
+    /// the names of the tools that the text mentions.
     pub fn text(&self, handle: Handle, now: u64, tools: &ToolNames) -> Option<String> {
         let Pending { suggestion, .. } = self.pending.get(&handle)?;
         let Suggestion { decision, confidence, reason, created_at, .. } = suggestion;

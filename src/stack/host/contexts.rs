@@ -24,8 +24,9 @@ pub struct SessionContext {
 }
 
 impl Host<'_> {
-    /// Returns the context of a session's frame, with the current settings of the host and the suggestions for the
-    /// session's agent. `None` if the session has no frame, or if the settings disable contexts for this subagent.
+    /// Returns the context of a session's frame, with the current settings of the host and the suggestions
+    /// for the session's agent. `None` if the session has no frame, or if the settings disable contexts for
+    /// this subagent.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`], [`Error::Setting`], [`Error::Broken`].

@@ -59,12 +59,13 @@ impl Host<'_> {
         call.in_order(|turns| turns.turn(decide).1).unwrap_or_else(|error| vec![refused(&error)])
     }
 
-    /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing is
-    /// pending.
+    /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if
+    /// nothing is pending.
     ///
-    /// Spans are measured by a clock that is never set back: [`StackOptions::monotonic_clock`](crate::StackOptions).
-    /// This is the end of the span in the present time of day, so subtract the present time from it at once, and wait
-    /// for the difference. It can be far away: a timer with a limit should fire at its limit and ask again.
+    /// Spans are measured by a clock that is never set back:
+    /// [`StackOptions::monotonic_clock`](crate::StackOptions). This is the end of the span in the present
+    /// time of day, so subtract the present time from it at once, and wait for the difference. It can be far
+    /// away: a timer with a limit should fire at its limit and ask again.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.upkeep().deadline();
         let (has_lines, has_postponed, sessions) = {

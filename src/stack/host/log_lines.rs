@@ -30,8 +30,8 @@ impl Stack {
         self.inner.host.state.lock().log(level, message, data);
     }
 
-    /// Ends the suggestions that are followed by events of frames, and adds log lines for the events (specification,
-    /// "Logging").
+    /// Ends the suggestions that are followed by events of frames, and adds log lines for the events
+    /// (specification, "Logging").
     pub(in crate::stack) fn note(&self, events: &[Event]) {
         let tree = self.inner.tree.read();
         let mut state = self.inner.host.state.lock();

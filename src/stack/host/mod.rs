@@ -32,8 +32,8 @@ pub struct Host<'a> {
 }
 
 impl Stack {
-    /// Returns the methods for a host with sessions: it reports events, performs effects, and asks for the context of a
-    /// session.
+    /// Returns the methods for a host with sessions: it reports events, performs effects, and asks for the
+    /// context of a session.
     pub fn host(&self) -> Host<'_> {
         Host { stack: self }
     }
@@ -42,8 +42,9 @@ impl Stack {
 /// The data of a stack about its host.
 #[derive(Default)]
 pub(super) struct HostState {
-    /// Held while an event or a tool call is handled and its actions are executed, so that they are handled one after the
-    /// other. Locked before all other locks. An event inside of an event, in code of the host, finds it borrowed.
+    /// Held while an event or a tool call is handled and its actions are executed, so that they are handled
+    /// one after the other. Locked before all other locks. An event inside of an event, in code of the host,
+    /// finds it borrowed.
     order: ReentrantMutex<RefCell<()>>,
     /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
@@ -62,7 +63,8 @@ struct State {
     tools: ToolSet,
     /// The host's names of the tools, as it has set them.
     names: ToolNames,
-    /// True if the host has configured the stack or reported an event. Only then are log lines collected for it.
+    /// True if the host has configured the stack or reported an event. Only then are log lines collected for
+    /// it.
     is_attached: bool,
     /// True if the host has configured the stack or polled. It is then expected to poll.
     is_polling: bool,

@@ -16,9 +16,10 @@ use crate::vocabulary::{ToolNames, ToolSet};
 
 /// All settings of a stack with a host.
 ///
-/// In JSON: `{"tools": "standard", "context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy":
-/// {"level": "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the
-/// sections are those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
+/// In JSON: `{"tools": "standard", "context": {"budget": {"total": 6000}}, "subagents": {"enabled": false},
+/// "autonomy": {"level": "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are
+/// rejected. The keys of the sections are those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`]
+/// and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -26,8 +27,8 @@ use crate::vocabulary::{ToolNames, ToolSet};
 pub struct HostSettings {
     /// The tools that the host offers to its agents. Default: those that an agent needs to work.
     pub tools: ToolSet,
-    /// Settings of the contexts of sessions. Its `tools` are the names of all tools; texts mention those of the offered
-    /// ones.
+    /// Settings of the contexts of sessions. Its `tools` are the names of all tools; texts mention those of
+    /// the offered ones.
     pub context: Settings,
     /// Subagents: which child sessions get frames, and when these frames are completed.
     pub subagents: SubagentSettings,
@@ -46,11 +47,12 @@ impl HostSettings {
         calls: CallSettings,
     }
 
-    /// Creates settings from the defaults, then the environment variables (`STACK_TOOLS`, `STACK_TOKEN_BUDGET_…`,
-    /// `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), then a JSON object; later sources override earlier ones.
-    /// `look_up` returns the value of a variable.
+    /// Creates settings from the defaults, then the environment variables (`STACK_TOOLS`,
+    /// `STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), then a JSON object;
+    /// later sources override earlier ones. `look_up` returns the value of a variable.
     ///
-    /// Invalid values and unknown keys are ignored, and returned as a list of [`Error::Setting`] and [`Error::Json`].
+    /// Invalid values and unknown keys are ignored, and returned as a list of [`Error::Setting`] and
+    /// [`Error::Json`].
     ///
     /// ```
     /// use callstack_core::HostSettings;
@@ -102,7 +104,8 @@ impl HostSettings {
         }
     }
 
-    /// Replaces one value, if the result is valid. `change` is the value inside of the objects that lead to it.
+    /// Replaces one value, if the result is valid. `change` is the value inside of the objects that lead to
+    /// it.
     fn replace(&mut self, place: &str, change: Value, problems: &mut Vec<Error>) {
         let mut changed = json!(self);
         merge(&mut changed, change);

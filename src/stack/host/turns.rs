@@ -28,7 +28,8 @@ pub(crate) struct Turns<'a> {
 }
 
 impl Turns<'_> {
-    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
+    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for
+    /// the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         self.stack.execute_postponed();
         self.stack.renew_calls();
@@ -97,7 +98,8 @@ struct Carrying<'a> {
 }
 
 impl Carrying<'_> {
-    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
+    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and
+    /// the reason.
     fn carry_out(&mut self, action: Action) -> Option<(CallId, String)> {
         match action {
             Action::Command(command) => self.command(*command),
@@ -150,11 +152,12 @@ impl Carrying<'_> {
 }
 
 impl Stack {
-    /// Handles an event or a tool call: waits until those of other threads are done, and calls `run`. All commands in it
-    /// share one time limit.
+    /// Handles an event or a tool call: waits until those of other threads are done, and calls `run`. All
+    /// commands in it share one time limit.
     ///
     /// # Errors
-    /// [`Error::InsideRead`] if this thread has the tree, or handles an event or a tool call already; [`Error::Busy`].
+    /// [`Error::InsideRead`] if this thread has the tree, or handles an event or a tool call already;
+    /// [`Error::Busy`].
     pub(crate) fn in_order<T>(&self, run: impl FnOnce(&Turns<'_>) -> T) -> Result<T> {
         self.inner.tree.check_not_lent_here()?;
         let stack = self.as_one_call();

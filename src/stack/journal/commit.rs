@@ -1,4 +1,5 @@
-//! The way of a command: it is decided on the newest tree, written to the store and the logs, and applied to the tree.
+//! The way of a command: it is decided on the newest tree, written to the store and the logs, and applied to
+//! the tree.
 
 use super::Journal;
 use super::catch_up::catch_up;
@@ -22,11 +23,11 @@ pub(in crate::stack) struct Committed {
 }
 
 impl Journal {
-    /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
-    /// [`Error`](crate::Error) describes the state after a failure.
+    /// Decides on the newest tree, commits the result, and applies it. No other process can commit in
+    /// between. [`Error`](crate::Error) describes the state after a failure.
     ///
-    /// The tree is locked only while it is read or changed, not while the disk is used, so readers do not wait for the
-    /// disk.
+    /// The tree is locked only while it is read or changed, not while the disk is used, so readers do not
+    /// wait for the disk.
     pub(in crate::stack) fn commit(
         &mut self,
         tree: &SharedTree,
@@ -36,7 +37,8 @@ impl Journal {
         self.transaction(tree, deadline, |tree| tree.read().checked(decide)?)
     }
 
-    /// As [`Journal::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
+    /// As [`Journal::commit`], for an empty history. The tree is not locked while `found` runs, so `found`
+    /// may read files.
     pub(in crate::stack) fn found(
         &mut self,
         tree: &SharedTree,
@@ -96,9 +98,9 @@ impl Journal {
     }
 }
 
-/// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again. Exception: if the
-/// commit failed but may have been kept, lines that repeat events stay. A log may have a message twice, but never lacks
-/// one.
+/// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again.
+/// Exception: if the commit failed but may have been kept, lines that repeat events stay. A log may have a
+/// message twice, but never lacks one.
 fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Commit) -> Result<Committed> {
     let Commit { events, log } = commit;
     if store.logs().is_some() {
@@ -160,7 +162,8 @@ fn persist_with_logs(
     Ok(Committed { events, has_new_log, archived })
 }
 
-/// Adds events to the transaction, and a snapshot of the tree before them, if one is due. Returns its revision.
+/// Adds events to the transaction, and a snapshot of the tree before them, if one is due. Returns its
+/// revision.
 fn append_events(store: &mut dyn Store, tree: &SharedTree, events: &[Event]) -> Result<Option<u64>> {
     events.iter().try_for_each(|event| tree.read().prepare(event))?;
     let archived = write_due_snapshot(store, tree)?;

@@ -12,7 +12,8 @@ use crate::store::{EventQuery, Snapshot, Store};
 use crate::tree::Tree;
 
 impl Journal {
-    /// Reads the tree of the history, and makes its first snapshot if there is none. The list says why a snapshot was not used.
+    /// Reads the tree of the history, and makes its first snapshot if there is none. The list says why a
+    /// snapshot was not used.
     pub(in crate::stack) fn load(&mut self, deadline: &Deadline) -> Result<(Tree, Vec<Repair>)> {
         let Self { store: Some(store), mirror, finished_frames, .. } = self else { return Ok(Default::default()) };
         let read = read_tree(&mut **store, mirror.as_mut(), deadline);
@@ -61,7 +62,8 @@ impl Journal {
 /// the next snapshot. The repair says so.
 ///
 /// # Errors
-/// [`Error::Json`] if the snapshot cannot be read and the events do not suffice: see [`Store::base_revision`].
+/// [`Error::Json`] if the snapshot cannot be read and the events do not suffice: see
+/// [`Store::base_revision`].
 pub(super) fn read_tree(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,

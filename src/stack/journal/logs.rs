@@ -37,8 +37,8 @@ pub(super) struct Written {
 
 /// Appends lines to logs and records them in `written`.
 ///
-/// Each log is locked on its own, within the store's transaction and only while its lines are written. No call waits for
-/// anything else while it has the lock of a log, so these locks cannot be part of a deadlock.
+/// Each log is locked on its own, within the store's transaction and only while its lines are written. No
+/// call waits for anything else while it has the lock of a log, so these locks cannot be part of a deadlock.
 pub(super) fn append_lines(logs: Logs<'_>, log: Vec<LogAppend>, written: &mut Vec<Written>) -> Result<()> {
     let Some(folder) = logs.folder else { return Ok(()) };
     for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
@@ -61,8 +61,8 @@ pub(super) fn moved_logs(tree: &Tree, events: &[Event]) -> Vec<(String, String)>
     moved.collect()
 }
 
-/// Logs whose frames get another ID, with their old and new names. A log has both names until the commit has finished.
-/// If the commit fails and it is not known whether it was kept, both names stay.
+/// Logs whose frames get another ID, with their old and new names. A log has both names until the commit has
+/// finished. If the commit fails and it is not known whether it was kept, both names stay.
 pub(super) struct LogMoves<'a> {
     folder: &'a Folder,
     moved: Vec<(String, String)>,
@@ -92,7 +92,8 @@ impl<'a> LogMoves<'a> {
 }
 
 impl Journal {
-    /// Removes logs of finished frames that the limits select, while no other process commits or appends to a log.
+    /// Removes logs of finished frames that the limits select, while no other process commits or appends to a
+    /// log.
     pub(in crate::stack) fn prune_logs(
         &mut self,
         tree: &SharedTree,

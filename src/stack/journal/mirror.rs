@@ -10,8 +10,8 @@ use crate::stack::shared_tree::SharedTree;
 use crate::stack::span_clock::SpanClock;
 use crate::store::mirror::{Due, MirrorStatus};
 
-/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
-/// that changes a hundred thousand frames must not wait for their files.
+/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a
+/// command that changes a hundred thousand frames must not wait for their files.
 const INSTALLMENT: usize = 256;
 
 /// The state of the mirror that queries return.
@@ -47,8 +47,8 @@ impl Journal {
     /// up to the deadline.
     ///
     /// # Errors
-    /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them. Commands
-    /// ignore them; [`Files::flush`](crate::stack::Files::flush) returns them.
+    /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them.
+    /// Commands ignore them; [`Files::flush`](crate::stack::Files::flush) returns them.
     pub(in crate::stack) fn write_mirror(
         &mut self,
         tree: &SharedTree,

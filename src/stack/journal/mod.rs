@@ -54,8 +54,8 @@ pub(super) struct Journal {
     is_uncertain: bool,
     /// True: the archive has failed while events were applied, so the tree must be read again.
     is_incomplete: bool,
-    /// The error of every command since the store returned an event that cannot be read or does not fit. The tree has
-    /// the events before it. Nothing is written any more.
+    /// The error of every command since the store returned an event that cannot be read or does not fit. The
+    /// tree has the events before it. Nothing is written any more.
     damage: Option<Error>,
 }
 
@@ -88,7 +88,8 @@ impl Journal {
         Self { store: Some(store), mirror, folder, state_file_frames, finished_frames, syncs_logs, ..Self::none() }
     }
 
-    /// Calls `run` in a transaction of the store, with the newest tree. What `run` does not commit is not kept.
+    /// Calls `run` in a transaction of the store, with the newest tree. What `run` does not commit is not
+    /// kept.
     ///
     /// # Errors
     /// [`Error::InMemory`] if there is no store.
@@ -118,7 +119,8 @@ impl Journal {
         self.damage.clone().map_or(Ok(()), Err)
     }
 
-    /// Passes a result on. If its error says that the history is damaged, it becomes the error of all later commands.
+    /// Passes a result on. If its error says that the history is damaged, it becomes the error of all later
+    /// commands.
     pub(super) fn noting_damage<T>(&mut self, result: Result<T>) -> Result<T> {
         let error = match result {
             Err(Error::History { revision, message }) => {
@@ -136,7 +138,8 @@ impl Journal {
         Err(error)
     }
 
-    /// After a panic: drops the store, which rolls back an open transaction, and the mirror, so no file is written.
+    /// After a panic: drops the store, which rolls back an open transaction, and the mirror, so no file is
+    /// written.
     pub(super) fn abandon(&mut self) {
         self.store = None;
         self.mirror = None;

@@ -18,8 +18,8 @@ pub(super) fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own:
         | Change::Called { .. }
         | Change::MessagesAdded { .. } => return,
         Change::Added { frame } => {
-            // The file of the parent lists its planned children, and all children if they were moved, or if a new attempt
-            // stands before others.
+            // The file of the parent lists its planned children, and all children if they were moved, or if a
+            // new attempt stands before others.
             let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
             let can_be_listed = frame.status == FrameStatus::Planned || frame.retry_of.is_some();
             let lists_it = |parent: &Handle| can_be_listed || tree.node(*parent).is_reordered();

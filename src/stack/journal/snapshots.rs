@@ -43,7 +43,8 @@ pub(super) fn write_due_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Re
     if tree.is_snapshot_due() { write_snapshot(store, &tree).map(Some) } else { Ok(None) }
 }
 
-/// Adds a snapshot of the tree to the transaction, if there are events since the last one. Returns its revision.
+/// Adds a snapshot of the tree to the transaction, if there are events since the last one. Returns its
+/// revision.
 pub(super) fn write_newest_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Result<Option<u64>> {
     let tree = tree.read();
     let has_news = tree.has_archive() && tree.revision() > tree.archived_revision();

@@ -52,7 +52,8 @@ pub(crate) struct FileState {
     pub(crate) number: (u64, u64),
     /// In bytes.
     pub(crate) size: u64,
-    /// The time of the last change in nanoseconds, from a moment that the system chooses. 0 if it is not exact.
+    /// The time of the last change in nanoseconds, from a moment that the system chooses. 0 if it is not
+    /// exact.
     pub(crate) changed: i128,
 }
 
@@ -89,7 +90,8 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder by its path, in which links are followed. Creates it and its parents if they are missing.
+    /// Opens a folder by its path, in which links are followed. Creates it and its parents if they are
+    /// missing.
     pub(crate) fn open_or_create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(writing(path))?;
         Self::open(path)
@@ -113,8 +115,8 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// The path of a file for SQLite. On Windows it may be longer than 260 characters only in the form that begins with
-    /// `\\?\`, which people do not expect in messages. The standard library changes paths itself.
+    /// The path of a file for SQLite. On Windows it may be longer than 260 characters only in the form that
+    /// begins with `\\?\`, which people do not expect in messages. The standard library changes paths itself.
     #[cfg(feature = "sqlite")]
     pub(crate) fn sqlite_path(&self, name: &str) -> PathBuf {
         let path = self.path_of(name);
@@ -237,8 +239,8 @@ impl Folder {
         writer.flush()
     }
 
-    /// Gives a regular file a second name: a hard link, or a copy if the file system has no hard links. Fails if the
-    /// second name is taken.
+    /// Gives a regular file a second name: a hard link, or a copy if the file system has no hard links. Fails
+    /// if the second name is taken.
     pub(crate) fn second_name(&self, from: &str, to: &str) -> Result<()> {
         let path = self.path_of(to);
         let Some(mut file) = self.file(from, Access::Read)? else {
@@ -284,8 +286,8 @@ impl Folder {
         found(directory.remove(file)).map(drop).map_err(writing(&self.path_of(name)))
     }
 
-    /// Returns the names in a subfolder with the extension `json`, sorted, as `subfolder/name.json`. A missing subfolder
-    /// has none.
+    /// Returns the names in a subfolder with the extension `json`, sorted, as `subfolder/name.json`. A
+    /// missing subfolder has none.
     pub(crate) fn json_files(&self, subfolder: &str) -> Result<Vec<String>> {
         self.files_with("json", subfolder)
     }
@@ -336,7 +338,8 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// The absolute path of a folder as people write it, without links. Some drives and Wine cannot tell where links lead.
+/// The absolute path of a folder as people write it, without links. Some drives and Wine cannot tell where
+/// links lead.
 #[cfg(windows)]
 pub(super) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = path.canonicalize().or_else(|_| std::path::absolute(path))?;
@@ -359,7 +362,8 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Checks that an opened file is a regular one. If opening failed because the name is something else, says so.
+/// Checks that an opened file is a regular one. If opening failed because the name is something else, says
+/// so.
 fn regular(opened: io::Result<File>, directory: &Directory, name: &str) -> io::Result<File> {
     match opened {
         Ok(file) => match kind_of(&file.metadata()?) {

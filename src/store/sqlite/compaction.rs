@@ -15,8 +15,8 @@ use crate::store::{CompactedEvents, CompactionLimits};
 /// The file is rewritten if more than one page in this number of pages is free.
 const FREE_SHARE: i64 = 4;
 
-/// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the events. Call it in a
-/// transaction.
+/// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the
+/// events. Call it in a transaction.
 pub(super) fn compact(connection: &Connection, path: &Path, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
     let (snapshot, base) = (revision(connection, path)?.cast_signed(), base_revision(connection, path)?);
     let mut compacted = CompactedEvents::default();

@@ -10,7 +10,8 @@ use super::companion;
 use crate::error::{Error, Result};
 use crate::store::file_errors::is_no_space;
 
-/// Size of the file that shows whether the disk is full, in bytes. The largest piece that SQLite reserves is 32 KB.
+/// Size of the file that shows whether the disk is full, in bytes. The largest piece that SQLite reserves is
+/// 32 KB.
 const PROBE_SIZE: usize = 64 << 10;
 
 /// Advice for a database that cannot be read.

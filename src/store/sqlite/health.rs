@@ -17,8 +17,8 @@ const LISTED: usize = 20;
 
 /// What an examination of the database has found.
 ///
-/// In JSON: `{"version": 2, "supportedVersion": 2, "events": 812, "snapshot": 800, "compactedTo": 0, "freeBytes": 0,
-/// "problems": []}`.
+/// In JSON: `{"version": 2, "supportedVersion": 2, "events": 812, "snapshot": 800, "compactedTo": 0,
+/// "freeBytes": 0, "problems": []}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +30,8 @@ pub struct DatabaseHealth {
     pub supported_version: u64,
     /// Number of events in the table.
     pub events: u64,
-    /// The revision of the snapshot from which a stack is opened, with the events after it. 0: there is none yet.
+    /// The revision of the snapshot from which a stack is opened, with the events after it. 0: there is none
+    /// yet.
     pub snapshot: u64,
     /// The revision up to which events of finished trees were compacted. 0: none were.
     pub compacted_to: u64,

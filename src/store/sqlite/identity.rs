@@ -14,7 +14,8 @@ const LONGEST_NOTE: u64 = 100;
 /// The note during a checkpoint.
 const CHECKPOINT: &str = "checkpoint\n";
 
-/// The size of the database and the time of its last change. Only checkpoints change the database, and they note both.
+/// The size of the database and the time of its last change. Only checkpoints change the database, and they
+/// note both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     size: u64,
@@ -59,8 +60,8 @@ impl Paths {
         Self { folder: folder.clone(), database: folder.path_of(name), log: folder.path_of(&others[0]), others }
     }
 
-    /// Looks at all files: at the database by its path, which shows that the folder was replaced, and at the others by
-    /// their names in the folder that was opened.
+    /// Looks at all files: at the database by its path, which shows that the folder was replaced, and at the
+    /// others by their names in the folder that was opened.
     pub(super) fn look(&self) -> Files {
         let database = self.database.symlink_metadata().ok();
         let [log, shared_memory, write_lock] = self.others.each_ref().map(|name| self.folder.state(name));

@@ -1,12 +1,14 @@
 //! Locks between the users of a database, in addition to SQLite's own.
 //!
-//! SQLite uses POSIX locks. The operating system drops all POSIX locks of a process on a file when the process closes
-//! any descriptor of that file: when the host copies the folder, or when another copy of SQLite in the process closes the
-//! database. The locks here belong to an open file and stay:
+//! SQLite uses POSIX locks. The operating system drops all POSIX locks of a process on a file when the
+//! process closes any descriptor of that file: when the host copies the folder, or when another copy of
+//! SQLite in the process closes the database. The locks here belong to an open file and stay:
 //!
-//! - A transaction, the set-up of the schema and a checkpoint hold the write lock (`stack.db-write`), exclusively.
-//! - Reads outside of a transaction share the read lock (`stack.db-read`). A checkpoint, which moves pages under a
-//!   reader, holds it exclusively. A commit only appends to the write-ahead log, so it does not wait for readers.
+//! - A transaction, the set-up of the schema and a checkpoint hold the write lock (`stack.db-write`),
+//!   exclusively.
+//! - Reads outside of a transaction share the read lock (`stack.db-read`). A checkpoint, which moves pages
+//!   under a reader, holds it exclusively. A commit only appends to the write-ahead log, so it does not wait
+//!   for readers.
 //! - An open store keeps a [`Hold`] on the database, so that no copy of SQLite deletes the write-ahead log
 //!   while the store is open, and none moves the log into the database during a read.
 
@@ -93,8 +95,8 @@ pub(super) struct Hold {
     log: Option<File>,
 }
 
-/// The beginning of the shared memory (SQLite, "WAL-mode File Format", section 2.1). Numbers are in the order of the
-/// machine.
+/// The beginning of the shared memory (SQLite, "WAL-mode File Format", section 2.1). Numbers are in the order
+/// of the machine.
 pub(super) struct LogState {
     /// Number of pages in the write-ahead log.
     pub(super) length: u32,
@@ -130,8 +132,9 @@ impl Hold {
         Some(LogState { length: number(16), moved: number(96), page_size, salts, header })
     }
 
-    /// True if the file of the write-ahead log can be the one that the shared memory describes: it is long enough, and
-    /// begins with the same salts. Call it with the write lock, because a commit changes both one after the other.
+    /// True if the file of the write-ahead log can be the one that the shared memory describes: it is long
+    /// enough, and begins with the same salts. Call it with the write lock, because a commit changes both one
+    /// after the other.
     pub(super) fn has_whole_log(&self) -> bool {
         self.log_state().is_none_or(|state| self.is_log_of(&state))
     }
@@ -146,7 +149,8 @@ impl Hold {
         state.length == 0 || self.log.as_ref().is_none_or(is_long_enough) && self.has_salts_of(state)
     }
 
-    /// True if the write-ahead log begins with the salts that the shared memory describes. After it was emptied, it does not.
+    /// True if the write-ahead log begins with the salts that the shared memory describes. After it was
+    /// emptied, it does not.
     pub(super) fn has_salts_of(&self, state: &LogState) -> bool {
         let mut salts = [0; 8];
         let read = self.log.as_ref().map(|log| read_at(log, 16, &mut salts));
@@ -244,7 +248,8 @@ fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {
 fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {
     use std::os::fd::AsRawFd;
 
-    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call reads the lock before it returns.
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call reads the lock before it
+    // returns.
     nix::errno::Errno::result(unsafe { nix::libc::fcntl(file.as_raw_fd(), nix::libc::F_OFD_SETLK, lock) })
 }
 

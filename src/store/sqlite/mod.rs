@@ -1,10 +1,10 @@
-//! The store in an SQLite database, `stack.db`. Several processes can use it at the same time, and commits are
-//! atomic.
+//! The store in an SQLite database, `stack.db`. Several processes can use it at the same time, and commits
+//! are atomic.
 //!
 //! One table holds the events as JSON, with the same text as a line of an export. Its primary key is the
 //! revision, so the database never keeps two commits that were decided on the same history. Other tables hold
-//! the frames as they were at one revision ([`snapshot`]): they follow from the events, unless these were compacted
-//! ([`compaction`]).
+//! the frames as they were at one revision ([`snapshot`]): they follow from the events, unless these were
+//! compacted ([`compaction`]).
 //!
 //! The locks of [`locks`] keep the users of a database apart, because a process can lose SQLite's own locks.
 //! Before and after each transaction the store checks that the files are those that it opened ([`identity`]),
@@ -116,7 +116,8 @@ pub struct SqliteStore {
     files: Files,
     /// The files as they were at the last look.
     looked: Files,
-    /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`: unknown.
+    /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`:
+    /// unknown.
     data_version: Option<i64>,
     /// The header of the shared memory after the last commit of this store, if it had all events then. The
     /// same header means that no user has committed since.
@@ -158,8 +159,8 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database, or creates it if the file is missing. A database of an older version of this library
-    /// is migrated; a copy of the original is kept in the same folder.
+    /// Opens the database, or creates it if the file is missing. A database of an older version of this
+    /// library is migrated; a copy of the original is kept in the same folder.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the file is not a database of this library; [`Error::Version`] if a newer
@@ -215,8 +216,8 @@ impl SqliteStore {
         })
     }
 
-    /// Checks that the files are those that were opened, and if another process moved the write-ahead log into the
-    /// database, that the database still has this store's history. Call it with one of the locks.
+    /// Checks that the files are those that were opened, and if another process moved the write-ahead log
+    /// into the database, that the database still has this store's history. Call it with one of the locks.
     ///
     /// # Errors
     /// [`Error::Replaced`] if they are not. Then this store writes nothing more.
@@ -572,8 +573,8 @@ impl Store for SqliteStore {
         self.committed_log = log_file.filter(|_| TIMES_ARE_EXACT);
         let length = log.map_or(0, |log| log.length);
         if length >= CHECKPOINT_PAGES {
-            // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
-            // grow without limit.
+            // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log
+            // must not grow without limit.
             let patience = if length < LONGEST_LOG { Duration::ZERO } else { CHECKPOINT_PATIENCE };
             let _ = self.checkpoint(mode, patience);
             if matches!(mode, Checkpoint::EmptyFile) {
@@ -677,7 +678,8 @@ fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     settings.iter().try_for_each(|(setting, on)| connection.set_db_config(*setting, *on).map(drop))
 }
 
-/// Sets the connection up, and brings the schema up to date. If it is not current, call this with the write lock.
+/// Sets the connection up, and brings the schema up to date. If it is not current, call this with the write
+/// lock.
 fn set_up(connection: &Connection, path: &Path, durability: Durability, state: schema::State) -> Result<()> {
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).refused(path)?;
     if mode != "wal" {
@@ -687,8 +689,8 @@ fn set_up(connection: &Connection, path: &Path, durability: Durability, state: s
     let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
     connection.pragma_update(None, "synchronous", synchronous).refused(path)?;
     if cfg!(target_vendor = "apple") {
-        // There `fsync` leaves the data in the cache of the disk, in no order. A checkpoint must have the log on the disk
-        // before it overwrites the database; a commit only has to last if that is asked for.
+        // There `fsync` leaves the data in the cache of the disk, in no order. A checkpoint must have the log
+        // on the disk before it overwrites the database; a commit only has to last if that is asked for.
         connection.pragma_update(None, "checkpoint_fullfsync", true).refused(path)?;
         connection.pragma_update(None, "fullfsync", durability == Durability::Full).refused(path)?;
     }
@@ -702,7 +704,8 @@ fn number(connection: &Connection, path: &Path, sql: &str) -> Result<i64> {
     connection.prepare_cached(sql).and_then(|mut statement| statement.query_row([], |row| row.get(0))).refused(path)
 }
 
-/// The error of the operating system for a file that cannot be created, which contains the reason; SQLite's does not.
+/// The error of the operating system for a file that cannot be created, which contains the reason; SQLite's
+/// does not.
 fn cause(folder: &Folder, name: &str) -> Option<Error> {
     folder.file(name, Access::Create).err()
 }

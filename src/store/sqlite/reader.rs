@@ -126,8 +126,8 @@ pub(super) struct SqliteReader {
     idle: Mutex<Option<Reading>>,
 }
 
-/// A connection, and the lock that keeps checkpoints away while it reads. Each thread has a lock of its own, because a
-/// shared one would be released by the first thread that has finished.
+/// A connection, and the lock that keeps checkpoints away while it reads. Each thread has a lock of its own,
+/// because a shared one would be released by the first thread that has finished.
 struct Reading {
     connection: Connection,
     lock: Lock,
@@ -153,7 +153,8 @@ impl SqliteReader {
         }
     }
 
-    /// Calls `run` with a connection that no other thread uses now, the path of the database, and what is left of the patience.
+    /// Calls `run` with a connection that no other thread uses now, the path of the database, and what is
+    /// left of the patience.
     pub(super) fn with_connection<T>(
         &self,
         patience: Duration,

@@ -1,8 +1,8 @@
 //! The schema of the database, its version, and the migrations between versions.
 //!
-//! A migration is one transaction. It first copies the original to another file (`stack.v1.db`). At its end it counts
-//! the events, reads all of them, and checks the database's integrity. If an event is missing or a check fails, the
-//! transaction is rolled back and the database is unchanged.
+//! A migration is one transaction. It first copies the original to another file (`stack.v1.db`). At its end
+//! it counts the events, reads all of them, and checks the database's integrity. If an event is missing or a
+//! check fails, the transaction is rolled back and the database is unchanged.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -114,12 +114,14 @@ const fn version_behind(migrations: &[Migration]) -> i64 {
     FIRST_VERSION + migrations.len() as i64
 }
 
-/// The last bytes of a rollback journal that names a journal of several databases (SQLite file format, section 3.3).
+/// The last bytes of a rollback journal that names a journal of several databases (SQLite file format,
+/// section 3.3).
 const END_OF_SUPER_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Refuses files that SQLite would treat as a new database and overwrite: a file that is too short, and an empty
-/// file with a write-ahead log, which may contain the rest of the history. Refuses what only a stranger can have
-/// prepared: links, pipes and devices, and a rollback journal that makes SQLite delete a file that it names.
+/// Refuses files that SQLite would treat as a new database and overwrite: a file that is too short, and an
+/// empty file with a write-ahead log, which may contain the rest of the history. Refuses what only a stranger
+/// can have prepared: links, pipes and devices, and a rollback journal that makes SQLite delete a file that
+/// it names.
 pub(super) fn refuse_unfit_files(folder: &Folder, name: &str) -> Result<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let file = format!("{name}{suffix}");
@@ -171,8 +173,8 @@ pub(super) fn refuse_newer(version: i64, path: &Path) -> Result<()> {
     Err(Error::Version { what: path.display().to_string(), found, supported })
 }
 
-/// Determines the state of a file without changing it. All queries are in one read transaction, because another
-/// process may create the tables at the same time.
+/// Determines the state of a file without changing it. All queries are in one read transaction, because
+/// another process may create the tables at the same time.
 pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
     let moment = Transaction::new_unchecked(connection, TransactionBehavior::Deferred).refused(path)?;
     let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0)).refused(path);
@@ -192,8 +194,9 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
     Ok(State::Current)
 }
 
-/// Refuses a database whose schema is not exactly these tables: triggers, views and other tables do not come from this library. Each
-/// table has its text in SQLite's list of tables; `None`: SQLite makes it, and may change its text.
+/// Refuses a database whose schema is not exactly these tables: triggers, views and other tables do not come
+/// from this library. Each table has its text in SQLite's list of tables; `None`: SQLite makes it, and may
+/// change its text.
 pub(super) fn refuse_other_tables(
     connection: &Connection,
     path: &Path,
@@ -237,8 +240,8 @@ pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations:
     transaction.commit().refused(path)
 }
 
-/// Copies the database, including its write-ahead log, to another file. The caller's transaction prevents changes
-/// by other processes during the copy.
+/// Copies the database, including its write-ahead log, to another file. The caller's transaction prevents
+/// changes by other processes during the copy.
 fn keep_original(path: &Path, version: i64) -> Result<()> {
     let (folder, name) = place(path)?;
     let stem = name.strip_suffix(".db").unwrap_or(&name);

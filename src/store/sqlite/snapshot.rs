@@ -33,7 +33,8 @@ const COLUMNS: &str = "handle, tree, session_id, title, status, is_run, place, c
 /// Maximum number of frames that are read at a time.
 const PAGE: usize = 512;
 
-/// Replaces the snapshot: its head, and the frames that have changed since the one before it. Call it in a transaction.
+/// Replaces the snapshot: its head, and the frames that have changed since the one before it. Call it in a
+/// transaction.
 pub(super) fn write(
     connection: &Connection,
     path: &Path,
@@ -101,7 +102,8 @@ pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
         execute(connection, path, "DELETE FROM frames")?;
         return execute(connection, path, "DELETE FROM snapshots");
     };
-    // A frame of the base that has changed since has a copy. If it has none, the number of its last change is damaged.
+    // A frame of the base that has changed since has a copy. If it has none, the number of its last change is
+    // damaged.
     let damaged = "UPDATE frames SET changed = ?1 WHERE changed > ?1 AND handle <= ?2 \
                    AND handle NOT IN (SELECT handle FROM base_frames)";
     prepared(connection, path, damaged)?.execute([revision, frames_of(&head)]).refused(path)?;

@@ -1,7 +1,7 @@
 //! The word index of a folder: `stack.db-words`, an SQLite database with a full text table.
 //!
-//! It is a file of its own, so that neither a command nor the history depends on it: it is written by searches, can be deleted at any
-//! time, and is made again if it is not as this version writes it.
+//! It is a file of its own, so that neither a command nor the history depends on it: it is written by
+//! searches, can be deleted at any time, and is made again if it is not as this version writes it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -38,9 +38,10 @@ const PIECE: u64 = 64 << 10;
 /// frame's log; 0 is its record.
 const FRAME_BITS: u32 = 32;
 
-/// The tables. The words of a part are its row in `words`; the table does not keep the texts, and tells words apart by the blanks
-/// between them. `logs` has for each log the number of lines whose words are here, the size of these lines and a hash of their end, a hash of the
-/// size and the time of the file at the last look, and the number of its parts.
+/// The tables. The words of a part are its row in `words`; the table does not keep the texts, and tells words
+/// apart by the blanks between them. `logs` has for each log the number of lines whose words are here, the
+/// size of these lines and a hash of their end, a hash of the size and the time of the file at the last look,
+/// and the number of its parts.
 const TABLES: [(&str, &str); 3] = [
     (
         "history",

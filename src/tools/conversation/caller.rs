@@ -380,7 +380,8 @@ impl<'a> Conversation<'a> {
         format!("{HAND_OVER}{}.", self.name(frame))
     }
 
-    /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.
+    /// An answer that ends with the frame in which the conversation is: compaction may have removed every
+    /// other mention.
     pub(super) fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Called {
         let mut text = text.into();
         let name = own.map(|own| self.name(own)).unwrap_or_default();

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::context::Guidance;
 
-/// Show all that your frame needs: its task and those above it, results that it builds on, its plan. Call it after a compaction.
+/// Show all that your frame needs: its task and those above it, results that it builds on, its plan. Call it
+/// after a compaction.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Context {

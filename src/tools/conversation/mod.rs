@@ -39,7 +39,8 @@ use crate::vocabulary::{ToolNames, ToolRole};
 pub struct Called {
     /// The answer for the agent. It has no effects, and never comes later.
     pub answer: Answer,
-    /// The kind of the reason for which the call was refused: the code of an error, or `refused`. A refused call has changed nothing.
+    /// The kind of the reason for which the call was refused: the code of an error, or `refused`. A refused
+    /// call has changed nothing.
     pub refusal: Option<&'static str>,
     /// The question that a person or an agent has to answer: the host can put it to the person.
     pub question: Option<Question>,

@@ -176,7 +176,8 @@ impl Conversation<'_> {
         ))
     }
 
-    /// The conversation was compacted: the summary becomes the results so far of its frame, unless it says less than the frame knows.
+    /// The conversation was compacted: the summary becomes the results so far of its frame, unless it says
+    /// less than the frame knows.
     ///
     /// # Errors
     /// The storage errors.

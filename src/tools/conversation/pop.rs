@@ -9,8 +9,8 @@ use crate::session::calls::{self, listed};
 use crate::tools::acting;
 use crate::tools::popping::{self, Ended, Next};
 
-/// Finish your frame. Of your work, the frame above gets the results; later frames see resultsCompacted, or what says most of them. The next
-/// push or activate can be in the same message.
+/// Finish your frame. Of your work, the frame above gets the results; later frames see resultsCompacted, or
+/// what says most of them. The next push or activate can be in the same message.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {

@@ -8,7 +8,8 @@ use crate::context::initial_planning;
 use crate::frame::{FrameStatus, Handle};
 use crate::tools::{acting, beginning};
 
-/// Begin a sub-task in a child frame of your frame, and work in it until you pop it. The first push begins your task.
+/// Begin a sub-task in a child frame of your frame, and work in it until you pop it. The first push begins
+/// your task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Push {

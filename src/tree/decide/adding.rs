@@ -240,7 +240,8 @@ impl Draft<'_> {
 fn order(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
     let parent_is_known = |frame: &Frame| frame.parent_session_id.as_deref().is_none_or(|id| tree.by_id(id).is_some());
     match frames {
-        // Shortcut for the usual case: a single frame with a known parent, or none, cannot be part of a circle.
+        // Shortcut for the usual case: a single frame with a known parent, or none, cannot be part of a
+        // circle.
         [alone] if alone.depends_on.is_empty() && parent_is_known(alone) => Ok(vec![0]),
         _ => check_links(tree, frames),
     }
@@ -275,7 +276,8 @@ fn new_frame(tree: &Tree, mut new: NewFrame, status: FrameStatus) -> Result<Fram
     Ok(record(tree, new, parent, depends_on, status))
 }
 
-/// The records of planned children. A child may depend on any other child of the list, which is not in the tree yet.
+/// The records of planned children. A child may depend on any other child of the list, which is not in the
+/// tree yet.
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
     let list = List::of(&children);

@@ -84,8 +84,8 @@ pub(super) fn inherited_registers(tree: &Tree, parent: Handle, child: &Frame) ->
     Some(registers.pushed(&child.title, objective).changes_since(&Registers::default()))
 }
 
-/// The parent of a frame that is about to be popped, and the changes of the parent's registers. `None` unless both use
-/// registers.
+/// The parent of a frame that is about to be popped, and the changes of the parent's registers. `None` unless
+/// both use registers.
 pub(super) fn returned_registers(tree: &Tree, handle: Handle, results: &Results) -> Option<(Handle, RegisterValues)> {
     let child = tree.node(handle).record();
     let parent = tree.node(handle).parent()?;

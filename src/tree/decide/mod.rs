@@ -28,14 +28,16 @@ pub(crate) use undoing::TAKEN_BACK;
 /// The reason why the command is refused:
 ///
 /// - [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]: a reference to a frame, of any command.
-/// - [`Error::Empty`]: an ID, title, reason, artifact, decision, log path, chunk name, answer or summary is blank.
+/// - [`Error::Empty`]: an ID, title, reason, artifact, decision, log path, chunk name, answer or summary is
+///   blank.
 /// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
-/// - [`Error::NotPlanned`], [`Error::NotSibling`]: [`Command::Edit`], which can also fail with the errors of the commands
-///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
-/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
-///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
+/// - [`Error::NotPlanned`], [`Error::NotSibling`]: [`Command::Edit`], which can also fail with the errors of
+///   the commands that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
+/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`],
+///   [`Error::NotBlocked`], [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its
+///   identity, does not allow the command.
 /// - [`Error::NotReady`]: [`Command::Begin`], the next frame of [`Command::PopAndBegin`] and
 ///   [`Command::Complete`], and a frame that is not work.
 /// - [`Error::PartsLeft`]: [`Command::Complete`] over work that has not ended.
@@ -46,9 +48,10 @@ pub(crate) use undoing::TAKEN_BACK;
 /// - [`Error::NothingToUndo`], [`Error::NotUndone`]: [`Command::Undo`].
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that is not possible; another parent for an
 ///   attempt by [`Command::Edit`].
-/// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
-/// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID) characters, or a name
-///   with more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME).
+/// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for
+///   chunks.
+/// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID)
+///   characters, or a name with more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME).
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
     decide_as(tree, None, command, now)

@@ -1,4 +1,5 @@
-//! Commands that record data of a frame: its ID, results so far, artifacts, decisions, requests to models, and its log.
+//! Commands that record data of a frame: its ID, results so far, artifacts, decisions, requests to models,
+//! and its log.
 
 use std::collections::HashSet;
 

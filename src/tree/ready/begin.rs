@@ -242,7 +242,8 @@ impl Tree {
         self.lacks_nothing(handle, None).map_err(|obstacle| self.not_ready(handle, obstacle))
     }
 
-    /// Checks that a frame is work: that it does not only hold others together, or keep a record of another tool.
+    /// Checks that a frame is work: that it does not only hold others together, or keep a record of another
+    /// tool.
     ///
     /// # Errors
     /// [`Error::NotReady`].

@@ -8,7 +8,8 @@ use crate::steps::step;
 use crate::tree::Tree;
 
 impl Tree {
-    /// The frames that wait to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), in creation order.
+    /// The frames that wait to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), in creation
+    /// order.
     pub fn waiting_to_begin(&self) -> impl Iterator<Item = Handle> + '_ {
         self.waiting.iter().copied()
     }

@@ -1,4 +1,5 @@
-//! A simple model of trees, and random commands that compare it with the library. Tests and fuzz targets share it.
+//! A simple model of trees, and random commands that compare it with the library. Tests and fuzz targets
+//! share it.
 
 mod asks;
 mod checks;

@@ -1,4 +1,5 @@
-//! The tool `run_command`: runs a command until its end or its time limit, and without secrets in its environment.
+//! The tool `run_command`: runs a command until its end or its time limit, and without secrets in its
+//! environment.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -21,8 +22,8 @@ const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CRE
 pub struct Environment(pub(super) Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// The environment of this process without secrets, that is, without variables whose name suggests a secret, and
-    /// without variables that contain the API key.
+    /// The environment of this process without secrets, that is, without variables whose name suggests a
+    /// secret, and without variables that contain the API key.
     pub fn without_secrets(key: Option<&str>) -> Self {
         let is_secret = |name: &OsStr, value: &OsStr| {
             let name = name.to_string_lossy().to_uppercase();

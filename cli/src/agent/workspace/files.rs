@@ -1,5 +1,5 @@
-//! The file tools. Paths are resolved relative to a handle of the workspace's folder. Neither `..` nor a symbolic link
-//! can lead out of it, not even a link that is created at the same time.
+//! The file tools. Paths are resolved relative to a handle of the workspace's folder. Neither `..` nor a
+//! symbolic link can lead out of it, not even a link that is created at the same time.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -146,7 +146,8 @@ fn problem(path: &str, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!("`{path}` does not exist; list the existing files with list_files"),
         ErrorKind::IsADirectory => format!("`{path}` is not a regular file and cannot be written"),
-        // The folder's handle returns this error, without an OS error, for a path that leads out of the folder.
+        // The folder's handle returns this error, without an OS error, for a path that leads out of the
+        // folder.
         ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(path),
         _ => format!("`{path}`: {error}"),
     }

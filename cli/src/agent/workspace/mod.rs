@@ -55,9 +55,9 @@ struct ListFiles {
     path: String,
 }
 
-/// Run a shell command in the workspace, until it ends or its time limit is reached. Returns its output and errors; if
-/// they are long, their beginning and end. When it ends, all processes that it has started are killed. With `background`
-/// it runs on while you work: use it for servers and watchers.
+/// Run a shell command in the workspace, until it ends or its time limit is reached. Returns its output and
+/// errors; if they are long, their beginning and end. When it ends, all processes that it has started are
+/// killed. With `background` it runs on while you work: use it for servers and watchers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RunCommand {
@@ -66,8 +66,9 @@ struct RunCommand {
     /// Time limit in seconds. Give a longer one to builds, installations and long tests.
     #[serde(default)]
     timeout: Option<u64>,
-    /// Run it in the background, without a time limit, and return its ID after a second. It ends with end_command, or when
-    /// the run ends or is interrupted; it does not survive a restart of the run. Default false.
+    /// Run it in the background, without a time limit, and return its ID after a second. It ends with
+    /// end_command, or when the run ends or is interrupted; it does not survive a restart of the run. Default
+    /// false.
     #[serde(default)]
     background: bool,
 }

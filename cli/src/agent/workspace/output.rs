@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::LIMIT;
 
-/// Number of characters that are shown of the beginning of a long output. The rest of the limit is for the end, which
-/// usually has the errors.
+/// Number of characters that are shown of the beginning of a long output. The rest of the limit is for the
+/// end, which usually has the errors.
 const BEGINNING: usize = LIMIT / 4;
 /// Number of bytes that are kept of the beginning, and of the end: the maximum size of the shown characters.
 const KEPT: usize = LIMIT * 4;

@@ -1,4 +1,5 @@
-//! The file with the settings of a host: where it may be, how it is read, and how it is written so that nothing changes but the entry.
+//! The file with the settings of a host: where it may be, how it is read, and how it is written so that
+//! nothing changes but the entry.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -18,7 +18,8 @@ pub struct Word {
 }
 
 impl Host {
-    /// The key of the entry by which the tools are called without a question, and its value. `None`: the host has no such key.
+    /// The key of the entry by which the tools are called without a question, and its value. `None`: the host
+    /// has no such key.
     pub fn permission(self) -> Option<(&'static str, Value)> {
         match self {
             Self::Codex => Some(("default_tools_approval_mode", json!("approve"))),

@@ -360,7 +360,8 @@ impl Settings for Toml {
     }
 }
 
-/// A document without the lines of a table, in the forms in which it is usually written: a table of its own, or a key of the section.
+/// A document without the lines of a table, in the forms in which it is usually written: a table of its own,
+/// or a key of the section.
 fn without_lines(text: &str, [section, key]: Keys<'_>) -> Vec<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let code = |line: &str| line.split('#').next().unwrap_or_default().split_whitespace().collect::<String>();
@@ -383,7 +384,8 @@ fn without_lines(text: &str, [section, key]: Keys<'_>) -> Vec<String> {
     found
 }
 
-/// Puts the comments above a table that was removed before the table that follows it, or at the end of the document.
+/// Puts the comments above a table that was removed before the table that follows it, or at the end of the
+/// document.
 fn keep_comments(document: &mut DocumentMut, removed: Option<&Item>) {
     let Some(removed) = removed.and_then(Item::as_table) else { return };
     let comments = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();

@@ -1,4 +1,5 @@
-//! A worker of `callstack work`: begins a frame, runs the command on it, keeps the frame meanwhile, and records how it has ended.
+//! A worker of `callstack work`: begins a frame, runs the command on it, keeps the frame meanwhile, and
+//! records how it has ended.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter};

@@ -1,4 +1,5 @@
-//! The strip of the requests: how many prompt tokens they had over time, and how many of these came from a cache.
+//! The strip of the requests: how many prompt tokens they had over time, and how many of these came from a
+//! cache.
 
 use callstack_core::FrameStatus;
 use callstack_core::context::escape;

@@ -1,6 +1,6 @@
-//! `callstack hook`: what the plugins of Claude Code and other hosts run at the events of a session. A hook reads the event from the standard
-//! input, and writes to the standard output what the host is to do. A hook never fails the session: without a stack it does
-//! nothing, and an error is only reported.
+//! `callstack hook`: what the plugins of Claude Code and other hosts run at the events of a session. A hook
+//! reads the event from the standard input, and writes to the standard output what the host is to do. A hook
+//! never fails the session: without a stack it does nothing, and an error is only reported.
 
 mod host;
 mod status_line;
@@ -69,7 +69,8 @@ pub enum HookEvent {
     UserPromptSubmit,
     /// A tool is about to be called: says which conversation calls the tools of callstack.
     PreToolUse,
-    /// A tool was called: records the file that it has written, or names the frame of the subagent that it has started.
+    /// A tool was called: records the file that it has written, or names the frame of the subagent that it
+    /// has started.
     PostToolUse,
     /// A call of a tool has failed: fails the frame of the subagent that it has started.
     PostToolUseFailure,

@@ -1,4 +1,5 @@
-//! Reads the usage of a model's answer while the answer passes: its tokens, its model, and whether it has failed.
+//! Reads the usage of a model's answer while the answer passes: its tokens, its model, and whether it has
+//! failed.
 
 mod events;
 mod usage;

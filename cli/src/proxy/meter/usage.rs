@@ -27,7 +27,8 @@ pub struct Usage {
     /// The tokens among these that the cache keeps for an hour.
     pub written_for_hour: u64,
     pub output: u64,
-    /// The kind of the error that the answer has named. Its message is not kept: it can have words of the prompt.
+    /// The kind of the error that the answer has named. Its message is not kept: it can have words of the
+    /// prompt.
     pub error: Option<String>,
     /// The answer has said that it is whole.
     pub is_ended: bool,

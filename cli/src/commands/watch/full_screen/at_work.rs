@@ -1,4 +1,5 @@
-//! The sheet that the key `c` opens: the workers and sessions with their frames, and the cost of the last hour.
+//! The sheet that the key `c` opens: the workers and sessions with their frames, and the cost of the last
+//! hour.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The texts about the selected frame: its record, its context, its log and its history. A text is made again only when its
-//! source has changed.
+//! The texts about the selected frame: its record, its context, its log and its history. A text is made again
+//! only when its source has changed.
 
 use std::fs;
 use std::io;

@@ -218,7 +218,8 @@ impl Prompt {
         (lines, is_whole && !is_cut)
     }
 
-    /// The number of lines that the prompt wants on a screen of this width: its heading, the explanation, and the text.
+    /// The number of lines that the prompt wants on a screen of this width: its heading, the explanation, and
+    /// the text.
     pub fn height(&self, width: usize) -> usize {
         let inner = width.saturating_sub(2 * MARGIN);
         let typed = self.input().map_or(0, |input| input.layout(inner.saturating_sub(MARK)).0.len());

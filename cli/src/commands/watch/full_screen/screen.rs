@@ -148,7 +148,8 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// The lines of a refusal that does not fit into the last line of the screen. They are at the place of the prompt.
+    /// The lines of a refusal that does not fit into the last line of the screen. They are at the place of
+    /// the prompt.
     pub fn refusal_lines(&self, width: usize) -> Vec<Line> {
         let inner = width.saturating_sub(2 * MARGIN);
         match self.current_refusal().filter(|refusal| self.view.prompt.is_none() && !refusal.fits(inner)) {

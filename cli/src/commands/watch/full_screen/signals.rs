@@ -56,7 +56,8 @@ mod unix {
         }
     }
 
-    /// Ends the program by a signal, as it would end without a handler. An interrupt has an exit code of its own.
+    /// Ends the program by a signal, as it would end without a handler. An interrupt has an exit code of its
+    /// own.
     pub fn end_by(signal: i32) -> Exit {
         if signal != SIGINT {
             // Fails only for a signal that does not end programs.

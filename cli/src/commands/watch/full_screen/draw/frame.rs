@@ -1,4 +1,5 @@
-//! The surroundings of the panes: the header, the lines between the parts, the prompt, and the line of the keys.
+//! The surroundings of the panes: the header, the lines between the parts, the prompt, and the line of the
+//! keys.
 
 use callstack_core::{FrameStatus, Tree};
 use ratatui::layout::{Position, Rect};
