@@ -333,7 +333,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 let is_other = |key: &Key| parent.is_some_and(|parent| self.segments[parent].frame != *key);
                 let belongs_to = match belongs {
                     Belongs::To(named) => named.map(|named| (self.stack, named)).filter(is_other).map(Some),
-                    Belongs::Nobody => parent.map(|_| None),
+                    Belongs::NoFrame => parent.map(|_| None),
                 };
                 self.enter(Segment { frame, parent, begin: Some(place), task: None, belongs_to });
             }
@@ -556,7 +556,7 @@ enum Belongs {
     /// To this frame, or with `None` to the frame around it.
     To(Option<Handle>),
     /// To a frame that is not known here.
-    Nobody,
+    NoFrame,
 }
 
 impl Belongs {
@@ -564,7 +564,7 @@ impl Belongs {
         let arguments = arguments(call);
         match arguments.get("frame").and_then(Json::as_str).map(str::trim).filter(|name| !name.is_empty()) {
             None => Self::To(None),
-            Some(name) => name.parse().map_or(Self::Nobody, |frame| Self::To(Some(frame))),
+            Some(name) => name.parse().map_or(Self::NoFrame, |frame| Self::To(Some(frame))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Stack;
 use super::journal::{MirrorScope, TreeFiles};
 #[cfg(doc)]
-use crate::StackOptions;
+use super::StackOptions;
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, Source};

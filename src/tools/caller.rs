@@ -37,7 +37,7 @@ pub(super) struct Begun {
 
 impl Begun {
     /// The same frame, marked as new: an earlier command of the call has begun it.
-    pub(super) fn anew(self) -> Self {
+    pub(super) fn retried(self) -> Self {
         Self { is_new: true, ..self }
     }
 }

@@ -148,7 +148,7 @@ impl AgentTool for Pop {
         caller.tell(&stack.look(|tree| popping::title(tree, &popped)), ended);
         let mut text = stack.look(|tree| popping::told(tree, &popped));
         if let Some(next) = popped.next {
-            let begun = caller.enter(next)?.anew();
+            let begun = caller.enter(next)?.retried();
             text.push_str(&format!("\n{}", caller.begun(begun, false)));
             return Ok(caller.placed(text));
         }

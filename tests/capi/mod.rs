@@ -654,7 +654,7 @@ fn errors_name_the_thing_and_change_nothing() {
         }
         // A NUL in the name of a frame does not cut the message.
         let failed = run(|error| callstack_activate(stack, view("a\0b"), error)).unwrap_err();
-        assert!(failed.message.contains("`a\u{fffd}b`: it is no handle"), "{}", failed.message);
+        assert!(failed.message.contains("`a\u{fffd}b`: it is not a handle"), "{}", failed.message);
         assert_eq!(failed.details, json!({"reference": "a\0b"}));
         assert_eq!(state(), before);
         // Without a place for the error object, the call still returns the code.

@@ -116,7 +116,7 @@ fn siblings_share_the_beginning_of_their_contexts() {
     chat.0.context("f2", &Default::default()).unwrap();
     let stable = |frame: &str| chat.0.context(frame, &Default::default()).unwrap().stable.clone();
     assert_eq!(stable("f2"), stable("f3"), "nothing is finished yet");
-    chat.0.resume("f2").unwrap();
+    chat.0.activate("f2").unwrap();
     chat.0.pop("f2", PopStatus::Completed, "It sums").unwrap();
     let (one, other) = (stable("f2"), stable("f3"));
     let shared = one.split_once("</ancestors>").unwrap().0;

@@ -84,7 +84,7 @@ fn a_text_of_the_form_of_a_handle_is_no_id_and_no_prefix() {
     stack.push(NewFrame::new("Test").id("f8-tests")).unwrap();
     let message = |text: &str| stack.resolve(text).unwrap_err().to_string();
     for text in ["f8", "f0", "f01", "f99999999999999999999"] {
-        let advice = "it is no handle, no ID or beginning of one, and no title; give a handle such as f1";
+        let advice = "it is not a handle, a title, an ID or its beginning; give a handle such as f1";
         assert_eq!(message(text), format!("no frame matches `{text}`: {advice}"));
     }
     assert_eq!(message("f7"), "no frame matches `f7`; give f1 or id:f7, if you mean the frame with this ID");

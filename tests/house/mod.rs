@@ -1,5 +1,7 @@
 //! Tests of the rules of the source tree.
 
+#[cfg(all(feature = "tools", feature = "sqlite"))]
+mod examples;
 mod layers;
 mod versions;
 #[cfg(feature = "tools")]

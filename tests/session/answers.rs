@@ -362,7 +362,7 @@ fn event(json: Value) -> Event {
 #[test]
 fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     let host = Host::new();
-    let error = host.stack.resume("f2").unwrap_err().to_string();
+    let error = host.stack.activate("f2").unwrap_err().to_string();
     assert!(error.ends_with("another actor has begun it: leave it to them, or choose another frame"), "{error}");
     let mut done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
     let refused = host.tool("root", "stack_frame_pop", done.clone()).text.unwrap();

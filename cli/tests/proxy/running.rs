@@ -337,7 +337,7 @@ fn what_cannot_be_run_is_refused() {
             "there is no program `claude` in PATH\nnext: install it, or name its path: callstack run /path/to/claude",
         ),
         (&["./codex"], 1, "there is no program ./codex"),
-        (&["vim"], 2, "`vim` is no agent that callstack knows"),
+        (&["vim"], 2, "`vim` is not an agent that callstack knows"),
         (&["--nofold", "codex"], 2, "`--nofold` is not an option of `callstack run`, and not an agent"),
         (&["--no-fold", "opencode"], 2, "has a plugin, which folds its requests itself\nnext: leave out --no-fold"),
         (&["--upstream", "http://127.0.0.1:1", "pi"], 2, "--upstream is for agents with a proxy"),
@@ -395,7 +395,7 @@ fn agents_with_a_plugin_get_it_for_this_run_and_no_proxy() {
     assert_eq!(machine.variable("CALLSTACK_DIR").unwrap(), stack.display().to_string());
     assert!(!stack.exists());
     let output = installed(&machine, &["opencode"]).env("OPENCODE_CONFIG_CONTENT", "[]").output().unwrap();
-    assert!(errors(&output).contains("OPENCODE_CONFIG_CONTENT is no JSON object"), "{}", errors(&output));
+    assert!(errors(&output).contains("OPENCODE_CONFIG_CONTENT is not a JSON object"), "{}", errors(&output));
 
     let plugin = install_plugin(&machine, "node_modules/pi-callstack", "pi-callstack");
     installed(&machine, &["pi", "-p", "Do it"]).env("CALLSTACK_DIR", "plan").output().unwrap();
