@@ -27,7 +27,7 @@ impl Stack {
     /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
     /// stack.push(NewFrame::new("Build").id("ses_1"))?;
     /// let history = stack.history();
-    /// assert_eq!(history.events(&EventQuery::default().kind("frameAdded"))?.len(), 1);
+    /// assert_eq!(history.events(&EventQuery::default().kind("added"))?.len(), 1);
     /// let mut text = Vec::new();
     /// assert_eq!(history.export(&mut text)?, history.events(&EventQuery::default())?.len() as u64);
     /// # Ok::<(), callstack_core::Error>(())
