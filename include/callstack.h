@@ -124,34 +124,34 @@
 #include <stdint.h>
 
 /**
- * Version of the C interface that this header describes. It changes when a function is changed or removed, not
- * when one is added.
+ * Version of the C interface that this header describes. It changes when a function is changed or removed,
+ * not when one is added.
  */
 #define CALLSTACK_ABI 1
 
 /**
  * A call stack: a tree of frames, in a folder or in memory.
  *
- * Any thread may call any function with it at any time; commands run one after the other, and queries do not wait
- * for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and must run
- * alone. Any number of processes may open the same folder, each any number of times.
+ * Any thread may call any function with it at any time; commands run one after the other, and queries do not
+ * wait for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and
+ * must run alone. Any number of processes may open the same folder, each any number of times.
  */
 typedef struct Callstack Callstack;
 
 /**
  * The error of a failed call.
  *
- * The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time. The
- * texts that the functions below return belong to it and are valid until it is freed.
+ * The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time.
+ * The texts that the functions below return belong to it and are valid until it is freed.
  */
 typedef struct CallstackError CallstackError;
 
 /**
- * A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
- * The text itself can contain NUL bytes.
+ * A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does
+ * not count. The text itself can contain NUL bytes.
  *
- * The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may read or
- * free it.
+ * The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may
+ * read or free it.
  */
 typedef struct {
     /**
@@ -165,7 +165,8 @@ typedef struct {
 } CallstackText;
 
 /**
- * The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be done about it:
+ * The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be
+ * done about it:
  *
  * - 0: the call is wrong, such as a NULL pointer, or the library has panicked;
  * - 100: refused. Nothing has changed, and another request can succeed, as the message says;
@@ -180,8 +181,9 @@ typedef struct {
 typedef int32_t CallstackCode;
 
 /**
- * A text that the caller keeps: `len` bytes of UTF-8 at `data`, which need not end in NUL. Functions take it by value and read it only
- * during the call. NULL with length 0 means that there is no text: the empty text, or an absent argument.
+ * A text that the caller keeps: `len` bytes of UTF-8 at `data`, which need not end in NUL. Functions take it
+ * by value and read it only during the call. NULL with length 0 means that there is no text: the empty text,
+ * or an absent argument.
  */
 typedef struct {
     /**
@@ -195,10 +197,12 @@ typedef struct {
 } CallstackView;
 
 /**
- * The context of a frame: the XML text that its agent reads before the next model call. Use either `xml`, or `stable` and
- * `changing`: both ways have the same information. The texts belong to the context and are not followed by a NUL.
+ * The context of a frame: the XML text that its agent reads before the next model call. Use either `xml`, or
+ * `stable` and `changing`: both ways have the same information. The texts belong to the context and are not
+ * followed by a NUL.
  *
- * The caller does not change the fields, and frees the context with `callstack_context_free`. Any thread may read it.
+ * The caller does not change the fields, and frees the context with `callstack_context_free`. Any thread may
+ * read it.
  */
 typedef struct {
     /**
@@ -206,8 +210,9 @@ typedef struct {
      */
     CallstackView xml;
     /**
-     * The stable part, for the system prompt. Its bytes change only when a frame is added or its status changes, when a chunk
-     * that it shows changes, or when results are delivered or forgotten. So prompt caches stay valid.
+     * The stable part, for the system prompt. Its bytes change only when a frame is added or its status
+     * changes, when a chunk that it shows changes, or when results are delivered or forgotten. So prompt
+     * caches stay valid.
      */
     CallstackView stable;
     /**
@@ -245,7 +250,8 @@ typedef struct {
 #define CALLSTACK_ERROR_UTF8 3
 
 /**
- * The library panicked: a defect of the library, or of a callback of the host. If the function was a command, the stack is broken.
+ * The library panicked: a defect of the library, or of a callback of the host. If the function was a
+ * command, the stack is broken.
  */
 #define CALLSTACK_ERROR_PANIC 4
 
@@ -300,8 +306,8 @@ typedef struct {
 #define CALLSTACK_ERROR_NOT_OPEN 110
 
 /**
- * The budget is too small for the required part of the context. The details hold the `needed` one and its `unit`, tokens
- * or bytes.
+ * The budget is too small for the required part of the context. The details hold the `needed` one and its
+ * `unit`, tokens or bytes.
  */
 #define CALLSTACK_ERROR_BUDGET_TOO_SMALL 111
 
@@ -391,12 +397,14 @@ typedef struct {
 #define CALLSTACK_ERROR_WAIT_CIRCLE 128
 
 /**
- * The frame is neither failed nor blocked, or was retried already: then the details hold the `newest` attempt.
+ * The frame is neither failed nor blocked, or was retried already: then the details hold the `newest`
+ * attempt.
  */
 #define CALLSTACK_ERROR_NOT_RETRIABLE 129
 
 /**
- * An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
+ * An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one
+ * before it.
  */
 #define CALLSTACK_ERROR_RETRY_LINK 130
 
@@ -406,8 +414,8 @@ typedef struct {
 #define CALLSTACK_ERROR_NOT_FREE 131
 
 /**
- * Another actor has held the frame since, so what its earlier holder still sends is refused. The details hold
- * `by`, the newest holder, and its `generation`.
+ * Another actor has held the frame since, so what its earlier holder still sends is refused. The details
+ * hold `by`, the newest holder, and its `generation`.
  */
 #define CALLSTACK_ERROR_HOLD_LOST 132
 
@@ -422,12 +430,14 @@ typedef struct {
 #define CALLSTACK_ERROR_NOT_UNDONE 134
 
 /**
- * The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
+ * The frame would have more tools than the frames above it. The details hold `tools`, those that are too
+ * many, and `above`.
  */
 #define CALLSTACK_ERROR_TOOLS_EXCEED 135
 
 /**
- * Frames below the frame that is to be completed are open or planned. The details hold `left`, the first dozen of them.
+ * Frames below the frame that is to be completed are open or planned. The details hold `left`, the first
+ * dozen of them.
  */
 #define CALLSTACK_ERROR_PARTS_LEFT 136
 
@@ -457,13 +467,15 @@ typedef struct {
 #define CALLSTACK_ERROR_NOT_ONE_LINE 205
 
 /**
- * Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
- * waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
+ * Commands of other threads, or other processes in the database or at the lock of a file, took longer than
+ * the call waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in
+ * all.
  */
 #define CALLSTACK_ERROR_BUSY 301
 
 /**
- * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
+ * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may
+ * have been committed.
  */
 #define CALLSTACK_ERROR_DISCONNECTED 302
 
@@ -493,12 +505,14 @@ typedef struct {
 #define CALLSTACK_ERROR_HISTORY 502
 
 /**
- * A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
+ * A file does not contain what its name says, or a history has an event that does not fit. It was not
+ * changed.
  */
 #define CALLSTACK_ERROR_DAMAGED 503
 
 /**
- * The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
+ * The files of the stack were replaced while it was open. Nothing more is written to them: open the stack
+ * again.
  */
 #define CALLSTACK_ERROR_REPLACED 504
 
@@ -522,13 +536,14 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the version of the C interface that the loaded library implements. If it is not `CALLSTACK_ABI`, the
- * header does not match the library: do not call any other function.
+ * Returns the version of the C interface that the loaded library implements. If it is not `CALLSTACK_ABI`,
+ * the header does not match the library: do not call any other function.
  */
 uint32_t callstack_abi(void);
 
 /**
- * Returns the version of the library, such as `0.1.0`. NUL-terminated and static: the caller must not free it.
+ * Returns the version of the library, such as `0.1.0`. NUL-terminated and static: the caller must not free
+ * it.
  */
 const char *callstack_version(void);
 
@@ -543,40 +558,41 @@ void callstack_text_free(CallstackText *text);
 CallstackCode callstack_error_code(const CallstackError *error);
 
 /**
- * Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower case, such
- * as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
+ * Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower
+ * case, such as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
  */
 const char *callstack_error_name(const CallstackError *error);
 
 /**
- * Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent. UTF-8,
- * NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
+ * Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent.
+ * UTF-8, NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
  */
 const char *callstack_error_message(const CallstackError *error);
 
 /**
- * Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214, "unit":
- * "tokens"}`
- * for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
+ * Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100,
+ * "needed": 214, "unit": "tokens"}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if
+ * `error` is NULL.
  */
 const char *callstack_error_details(const CallstackError *error);
 
 /**
- * Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be NULL, and
- * may point to NULL.
+ * Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be
+ * NULL, and may point to NULL.
  */
 void callstack_error_free(CallstackError **error);
 
 /**
- * Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original plugin
- * (`state.json`, `frames/`) are imported once, if the folder has no database; the originals are kept in `before-import/`.
+ * Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original
+ * plugin (`state.json`, `frames/`) are imported once, if the folder has no database; the originals are kept
+ * in `before-import/`.
  *
  * - `folder` (text): a path, absolute or relative to the working directory. Must not be empty.
  * - `options` (StackOptions, optional): how the stack is stored.
  * - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _EMPTY for the folder, _JSON and _SETTING for the options; _DAMAGED and _VERSION if a file cannot be read or
- * comes from a newer version (the file is not changed); the storage errors.
+ * Errors: _EMPTY for the folder, _JSON and _SETTING for the options; _DAMAGED and _VERSION if a file cannot
+ * be read or comes from a newer version (the file is not changed); the storage errors.
  */
 CallstackCode callstack_open(CallstackView folder,
                              CallstackView options,
@@ -594,15 +610,16 @@ CallstackCode callstack_open(CallstackView folder,
 CallstackCode callstack_in_memory(CallstackView options, Callstack **out_stack, CallstackError **error);
 
 /**
- * Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
- * lost: `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts
- * name a log only after `callstack_set_log_path`.
+ * Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no
+ * frame is lost: `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is
+ * removed, and contexts name a log only after `callstack_set_log_path`.
  *
  * - `state` (StackState): the JSON of `callstack_state` or of a file `state.json`.
  * - `options` (StateOptions, optional): how tokens are counted.
  * - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _JSON if `state` is not a state; _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
+ * Errors: _JSON if `state` is not a state; _JSON and _SETTING for the options; _VERSION if a newer version
+ * wrote the state.
  */
 CallstackCode callstack_from_state(CallstackView state,
                                    CallstackView options,
@@ -610,16 +627,17 @@ CallstackCode callstack_from_state(CallstackView state,
                                    CallstackError **error);
 
 /**
- * Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same handles,
- * and the same history.
+ * Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same
+ * handles, and the same history.
  *
  * - `folder` (text): a path, as for `callstack_open`.
  * - `history` (text): the text of `callstack_export_history`.
  * - `options` (StackOptions, optional): how the stack is stored.
  * - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _NOT_EMPTY if the folder has a `state.json` or a database with events; _JSON (names the line) and _HISTORY
- * (names the event) for the history; _EMPTY for the folder, _JSON and _SETTING for the options; the storage errors.
+ * Errors: _NOT_EMPTY if the folder has a `state.json` or a database with events; _JSON (names the line) and
+ * _HISTORY (names the event) for the history; _EMPTY for the folder, _JSON and _SETTING for the options; the
+ * storage errors.
  */
 CallstackCode callstack_rebuild(CallstackView folder,
                                 CallstackView history,
@@ -628,51 +646,50 @@ CallstackCode callstack_rebuild(CallstackView folder,
                                 CallstackError **error);
 
 /**
- * Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does nothing.
+ * Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does
+ * nothing.
  *
- * - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack at the
- *   same time or later.
+ * - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack
+ *   at the same time or later.
  *
- * The stack is freed in any case, also if the function returns an error. A broken stack is freed without a flush.
+ * The stack is freed in any case, also if the function returns an error. A broken stack is freed without a
+ * flush.
  *
  * Errors: those of `callstack_flush`.
  */
-CallstackCode callstack_close(Callstack **stack,
-                              CallstackError **error);
+CallstackCode callstack_close(Callstack **stack, CallstackError **error);
 
 /**
- * Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss, and
- * brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
+ * Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss,
+ * and brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
  *
  * Errors: the storage errors. An error of the files is also in `callstack_info`, as `mirror.error`.
  */
-CallstackCode callstack_flush(Callstack *stack,
-                              CallstackError **error);
+CallstackCode callstack_flush(Callstack *stack, CallstackError **error);
 
 /**
- * Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
- * same automatically. Takes a few microseconds if there is nothing new.
+ * Makes visible to queries what other processes have committed since the last command or refresh. Commands
+ * do the same automatically. Takes a few microseconds if there is nothing new.
  *
  * - `out_is_new` (flag): whether there was something new.
  *
  * Errors: the storage errors.
  */
-CallstackCode callstack_refresh(Callstack *stack,
-                                int32_t *out_is_new,
-                                CallstackError **error);
+CallstackCode callstack_refresh(Callstack *stack, int32_t *out_is_new, CallstackError **error);
 
 /**
- * Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles,
- * contexts and logs stay as they are. `callstack_history` no longer has these events. `callstack_export_history` writes the
- * frames instead of them, so `callstack_rebuild` still makes the same stack.
+ * Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames,
+ * handles, contexts and logs stay as they are. `callstack_history` no longer has these events.
+ * `callstack_export_history` writes the frames instead of them, so `callstack_rebuild` still makes the same
+ * stack.
  *
  * Takes some seconds for a million events. Most of that time other commands do not wait.
  *
  * - `limits` (CompactionLimits): which trees lose their events.
  * - `out_compaction` (HistoryCompaction): what was removed.
  *
- * Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that
- * the database has; the storage errors. After an error the history is as it was.
+ * Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give
+ * the state that the database has; the storage errors. After an error the history is as it was.
  */
 CallstackCode callstack_compact_history(Callstack *stack,
                                         CallstackView limits,
@@ -693,13 +710,12 @@ CallstackCode callstack_prune_logs(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Returns figures about the stack, as the last command left them. Does not wait for a command that is running.
+ * Returns figures about the stack, as the last command left them. Does not wait for a command that is
+ * running.
  *
  * - `out_info` (StackInfo): the figures.
  */
-CallstackCode callstack_info(const Callstack *stack,
-                             CallstackText *out_info,
-                             CallstackError **error);
+CallstackCode callstack_info(const Callstack *stack, CallstackText *out_info, CallstackError **error);
 
 /**
  * Makes a new frame with the status `in_progress`, and makes it the active frame.
@@ -910,23 +926,21 @@ CallstackCode callstack_answer(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame, and an actor with a
- * name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
+ * Resumes an open frame: a blocked frame becomes `in_progress` again. The frame becomes the active frame,
+ * and an actor with a name (`callstack_as_actor`) becomes its holder, so of several actors one resumes it.
  *
  * - `frame` (FrameRef): the frame, `blocked` or `in_progress`.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`, _HELD; the
- * storage errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is neither `blocked` nor `in_progress`,
+ * _HELD; the storage errors.
  */
-CallstackCode callstack_resume(Callstack *stack,
-                               CallstackView frame,
-                               CallstackError **error);
+CallstackCode callstack_resume(Callstack *stack, CallstackView frame, CallstackError **error);
 
 /**
- * Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes: the frames become
- * blocked, and the reason is what they wait for. A running host notices that at its next poll: it aborts their sessions, keeps
- * what the agents have said last as results so far, and answers the callers. The frames can be resumed like any other blocked
- * frame.
+ * Stops the frames that hosts run or workers hold, from a frame downwards, also those of other processes:
+ * the frames become blocked, and the reason is what they wait for. A running host notices that at its next
+ * poll: it aborts their sessions, keeps what the agents have said last as results so far, and answers the
+ * callers. The frames can be resumed like any other blocked frame.
  *
  * - `frame` (FrameRef): this frame and the frames below it.
  * - `reason` (text): for those who resume the frames. Must not be empty.
@@ -1762,13 +1776,13 @@ CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline,
 /**
  * Returns tools for agents. `name` in a tool is always its default name, which `callstack_tool` takes.
  *
- * - `stack` (Stack, optional): the tools that this host offers to its agents, after `callstack_configure`. NULL: all tools, also
- *   those that a host does not offer.
+ * - `stack` (Stack, optional): the tools that this host offers to its agents, after `callstack_configure`.
+ *   NULL: all tools, also those that a host does not offer.
  * - `query` (ToolQuery, optional): the host's names of the tools, or the tools of a run.
  * - `out_tools` (Tool[]): the tools, with descriptions and JSON Schemas of their parameters.
  *
- * Errors: _JSON; _SETTING for a name that is empty, longer than 64 characters or has control characters, with the key, such as
- * `tools.push`, in the details as `name`.
+ * Errors: _JSON; _SETTING for a name that is empty, longer than 64 characters or has control characters,
+ * with the key, such as `tools.push`, in the details as `name`.
  */
 CallstackCode callstack_tools(const Callstack *stack,
                               CallstackView query,

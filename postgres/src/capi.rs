@@ -31,5 +31,5 @@ pub unsafe extern "C" fn callstack_open_url(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the contract of the header.
-    unsafe { open_with(url, options, out_stack, error, |url, options| Stack::open_url(url, options)) }
+    unsafe { open_with(url, options, out_stack, error, Stack::open_url) }
 }

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Stack;
-use super::journal::{MirrorScope, TreeFiles};
 #[cfg(doc)]
 use super::StackOptions;
+use super::journal::{MirrorScope, TreeFiles};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, Source};

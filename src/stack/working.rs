@@ -71,12 +71,11 @@ impl Stack {
     /// ```
     pub fn resume(&self, frame: impl Into<FrameRef>) -> Result<()> {
         let frame = self.resolve(frame)?;
-        let now = self.now();
         let (status, is_taken) = self.look(|tree| {
-            let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now).is_none();
             let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
             let works_on = |actor: &Actor| actor.frame() == Some(frame) && tree.check_hold(actor).is_ok();
-            let is_taken = self.actor().is_some_and(has_name) || (is_left && !self.actor().is_some_and(works_on));
+            let is_of_worker = tree.node(frame).record().worker().is_some();
+            let is_taken = self.actor().is_some_and(has_name) || (is_of_worker && !self.actor().is_some_and(works_on));
             (tree.node(frame).status(), is_taken)
         });
         match status {

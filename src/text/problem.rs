@@ -105,7 +105,7 @@ fn place_of<T: serde::de::DeserializeOwned>(
     use serde_json::Value;
 
     let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    let (Some(missing), Some(last)) = (missing, path.iter().last()) else { return path.to_string() };
+    let (Some(missing), Some(last)) = (missing, path.iter().next_back()) else { return path.to_string() };
     let (whole, last) = (path.to_string(), last.to_string());
     let around = whole.strip_suffix(&last).unwrap_or_default().trim_end_matches('.').to_owned();
     let mut completed = value.clone();

@@ -85,6 +85,7 @@ const LIBRARY: Layers = &[
             "fold",
             "transcript",
             "memory",
+            "work",
             "import",
             "session",
             "store",

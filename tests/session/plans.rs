@@ -79,7 +79,10 @@ fn two_children_with_one_title_are_no_dependency() {
         "{error}"
     );
     let error = host.refused("stack_frame_plan_children", host.plan(&[("Cart", &[]), ("Pay", &["Taxes"])]));
-    assert!(error.contains("child 2 (Pay): no frame matches `Taxes`: it is not a handle, a title, an ID or its beginning"), "{error}");
+    assert!(
+        error.contains("child 2 (Pay): no frame matches `Taxes`: it is not a handle, a title, an ID or its beginning"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn variants(text: &mut String, choices: &[Choice]) {
             Shape::Constant(value) => Some(format!("`\"{}\": {value}`", field.name)),
             _ => None,
         });
-        let _ = write!(text, "- {}{more}: {meaning}\n", named.unwrap_or_else(|| "an object".to_owned()));
+        let _ = writeln!(text, "- {}{more}: {meaning}", named.unwrap_or_else(|| "an object".to_owned()));
         for field in fields.iter().filter(|field| !matches!(field.shape, Shape::Constant(_))) {
             let mark = if field.is_required { "" } else { "?" };
             let _ =

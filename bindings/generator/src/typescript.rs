@@ -1,6 +1,6 @@
 //! The generated part of the Node package: types, errors, signatures, and the methods that only carry.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use heck::{ToLowerCamelCase, ToPascalCase};
@@ -275,8 +275,9 @@ pub fn errors(api: &Api) -> String {
         "\n/** The values in the message of an error. Which ones there are depends on its code. */\nexport interface \
                    NativeErrorDetails {\n",
     );
-    let mut keys: std::collections::BTreeMap<&str, (Vec<(String, String)>, BTreeSet<String>)> =
-        std::collections::BTreeMap::new();
+    /// The meanings of a key, each with the code of its error, and its types.
+    type Key = (Vec<(String, String)>, BTreeSet<String>);
+    let mut keys: BTreeMap<&str, Key> = BTreeMap::new();
     let writer = Types { is_given: true };
     for error in &api.errors {
         for (key, schema) in error.details.iter().flatten() {

@@ -73,7 +73,11 @@ pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameSta
         stack.read(|tree| check(tree, handle, worker))??;
     }
     match from {
-        FrameStatus::InProgress => stack.resume(handle)?,
+        FrameStatus::InProgress => match stack.resume(handle) {
+            // It stays that of its holder, and is the active frame.
+            Err(Error::Held { .. }) if anyway => stack.set_active(handle)?,
+            resumed => resumed?,
+        },
         FrameStatus::Planned if anyway => stack.activate(handle)?,
         FrameStatus::Planned => {
             if let Err(error) = stack.begin(handle) {
