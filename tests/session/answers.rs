@@ -149,7 +149,7 @@ fn the_parent_answers_and_the_session_is_prompted_with_question_and_answer() {
     let effects = work(again.effects);
     let [Effect::Prompt { session_id, caller_id, text, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((session_id.as_str(), caller_id.as_str()), ("child", "root"));
-    let begins = "Frame f2 was blocked: Which VAT rate? Ask the user\nThe answer: 20 %\nGo on with it";
+    let begins = "Frame f2 was blocked: Which VAT rate? Ask the user\nThe answer: 20 %\nContinue";
     assert!(text.starts_with(begins) && !text.contains("interrupted"), "{text}");
     assert_eq!(host.status(), FrameStatus::InProgress);
 

@@ -21,7 +21,7 @@ import { Keyboard } from "../src/program/keyboard.js"
 import { line, paint, toned } from "../src/program/lines.js"
 import { nearestOf } from "../src/program/nearest.js"
 import { sameCommand, stackFolder } from "../src/program/options.js"
-import { NOBODY, Permissions, refuseAll, requestLines } from "../src/program/permissions.js"
+import { NO_PERSON, Permissions, refuseAll, requestLines } from "../src/program/permissions.js"
 import { lineOf } from "../src/program/reports.js"
 import { type Area, Screen } from "../src/program/screen.js"
 import { cut, cutStart, harmless, harmlessJson, oneLine, rowsOf, widthOf } from "../src/program/text.js"
@@ -347,10 +347,10 @@ test("without a terminal a permission is refused, and the person is told once", 
   const told: string[] = []
   const ask = refuseAll((frame, tool) => told.push(`${frame} ${tool}`))
   for (const frame of ["f1", "f1", "f2"]) {
-    assert.deepEqual(await ask("Write", {}, request(frame).details), { behavior: "deny", message: NOBODY })
+    assert.deepEqual(await ask("Write", {}, request(frame).details), { behavior: "deny", message: NO_PERSON })
   }
   assert.deepEqual(told, ["f1 Write", "f2 Write"])
-  assert.match(NOBODY, /--permission-mode acceptEdits.*--tools/)
+  assert.match(NO_PERSON, /--permission-mode acceptEdits.*--tools/)
 })
 
 test("errors have codes for scripts, and no stack traces", () => {

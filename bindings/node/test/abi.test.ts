@@ -193,7 +193,7 @@ test("every function survives NULL, impossible lengths and bytes that are not UT
   const library = koffi.load(findLibrary())
   const code = (name: string) => Number(new RegExp(`#define CALLSTACK_ERROR_${name} (\\d+)`).exec(header)?.[1])
   // The tools need no stack. Without one the first error is that the query is not JSON.
-  const [NULL, LENGTH, UTF8, JSON] = [code("NULL"), code("LENGTH"), code("UTF8"), code("JSON")]
+  const [NULL, LENGTH, UTF8, NOT_JSON] = [code("NULL"), code("LENGTH"), code("UTF8"), code("JSON")]
   const freeText = library.func("void callstack_text_free(void *text)")
   const freeContext = library.func("void callstack_context_free(void *context)")
   const freeError = library.func("void callstack_error_free(void *error)")
@@ -245,7 +245,7 @@ test("every function survives NULL, impossible lengths and bytes that are not UT
     }
     parameters.forEach((parameter, position) => {
       const at = (value: unknown) => attempt((index) => (index === position ? value : undefined))
-      if (isStack(parameter)) assert.equal(at(null), name === "tools" ? JSON : NULL, `${name}: no stack`)
+      if (isStack(parameter)) assert.equal(at(null), name === "tools" ? NOT_JSON : NULL, `${name}: no stack`)
       else if (isContext(parameter)) assert.equal(at(null), NULL, `${name}: no context`)
       else if (isView(parameter)) {
         // An argument before this one may be wrong too, so the code may be any error.

@@ -294,7 +294,7 @@ fn a_run_belongs_to_the_stack_of_its_workspace() {
     );
     assert!(!below.join(".callstack").exists(), "nothing was made");
     let help = stdout(&scene.run(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("Default: .callstack in the workspace, also if there is a stack above it"), "{help}");
+    assert!(help.contains("Default: .callstack in the workspace, even if there is a stack above it"), "{help}");
     assert!(!help.contains("the nearest .callstack"), "{help}");
     // The option also works before the name of the command.
     let program = std::process::Command::new(env!("CARGO_BIN_EXE_callstack"));

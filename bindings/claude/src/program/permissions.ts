@@ -25,7 +25,7 @@ export interface Asked {
 const SHOWN_LINES = 10
 
 /** The text for a session and a person if no person can be asked. */
-export const NOBODY =
+export const NO_PERSON =
   "no one can be asked for permission here; start flame with `--permission-mode acceptEdits` for edits of files, with " +
   "`--allow RULE` for other tools, or name the tools that frames may use with `--tools`"
 
@@ -35,7 +35,7 @@ export function refuseAll(tell: (frame: string, tool: string) => void): CanUseTo
   return (tool, _, { frame }) => {
     if (!told.has(`${frame} ${tool}`)) tell(frame, tool)
     told.add(`${frame} ${tool}`)
-    return Promise.resolve({ behavior: "deny", message: NOBODY })
+    return Promise.resolve({ behavior: "deny", message: NO_PERSON })
   }
 }
 

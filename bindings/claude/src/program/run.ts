@@ -25,7 +25,7 @@ import {
   stackFolder,
   withoutLimits,
 } from "./options.js"
-import { NOBODY, Permissions, refuseAll, requestLines } from "./permissions.js"
+import { NO_PERSON, Permissions, refuseAll, requestLines } from "./permissions.js"
 import type { Reporter, Streams } from "./reporters.js"
 import { outcomeLines, statusLines } from "./reports.js"
 import { Terminal } from "./terminal.js"
@@ -246,7 +246,7 @@ async function openFlame({ options, streams }: Work, canUseTool: Parameters<type
 
 /** Refuses all permissions, and tells the person so. */
 function refusing(reporter: Reporter): ReturnType<typeof refuseAll> {
-  return refuseAll((frame, tool) => reporter.notice(`${frame}: ${oneLine(tool)} was refused: ${NOBODY}`))
+  return refuseAll((frame, tool) => reporter.notice(`${frame}: ${oneLine(tool)} was refused: ${NO_PERSON}`))
 }
 
 function viewOf({ options, streams }: Work): Promise<string> {
