@@ -1,4 +1,4 @@
-// Compares the generated signatures with the C header, and calls every function with each argument wrong in turn.
+// Compares the generated signatures with the C header, and calls every function with each argument wrong.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
