@@ -12,13 +12,13 @@ use callstack_core::ToolNames;
 /// processes.
 const HARD: [&str; 6] = ["anew", "whoever", "whom", "of which", "nobody", "somebody"];
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The files with these endings in the folders, without those that other programs have made or that are
 /// generated.
-fn files(folders: &[&str], endings: &[&str]) -> Vec<PathBuf> {
+pub(super) fn files(folders: &[&str], endings: &[&str]) -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 9] =
         ["target", "node_modules", "dist", "build", "data", "golden", "generated", "snapshots", ".git"];
     let mut found = Vec::new();

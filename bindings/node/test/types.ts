@@ -80,6 +80,8 @@ export function records(stack: Stack): void {
     // @ts-expect-error: there is no such kind
     if (event.kind === "decisionsAdded") continue
   }
+  // @ts-expect-error: no event has this kind
+  stack.history({ kind: "decisionsAdded" })
   // @ts-expect-error: a typo in the details of an error
   new CallstackError("io", "message").details.pth
   // @ts-expect-error: `needed` may be undefined
