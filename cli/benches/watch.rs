@@ -68,7 +68,7 @@ fn watch(folder: &Path) -> Terminal {
     let program = Path::new(env!("CARGO_BIN_EXE_callstack"));
     let mut terminal = Terminal::start(program, &["watch"], &[("CALLSTACK_DIR", folder)], SIZE);
     terminal.wait_for_text("Build a shop");
-    // A search for the keys that go to matches; it stops following, which the last measurement begins anew.
+    // A search for the keys that go to matches; it stops following, which the last measurement begins again.
     terminal.press("/task 50\r");
     terminal.wait_for_text("? help");
     terminal

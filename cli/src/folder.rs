@@ -390,9 +390,8 @@ impl StackFolder {
         let folder = self.of_new()?;
         let check_free = || match is_stack(&folder) {
             true => {
-                let message = format!("{} contains a stack, and events make a new one", folder.display());
-                Err(Failure::new(Exit::Refused, "not_empty", message)
-                    .next("name another folder for the new stack: --stack FOLDER --new"))
+                let message = format!("{} contains a stack already", folder.display());
+                Err(Failure::new(Exit::Refused, "not_empty", message).next("choose another folder for the new stack"))
             }
             false => Ok(()),
         };
@@ -488,7 +487,7 @@ impl StackFolder {
                 in_main_checkout(&here).map(|twin| format!(", nor in {}", twin.main.display())).unwrap_or_default();
             let message = format!("there is no stack in {} or above it{main} ({})", here.display(), USUAL.join(", "));
             missing(message)
-                .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE, or callstack plan --new --root TITLE")
+                .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE, callstack plan --new --root TITLE, or callstack import --new FILE")
         })
     }
 }

@@ -112,9 +112,7 @@ pub fn frame_and_text(
 /// If the text was forgotten. `what`: what is missing, such as `the answer`.
 pub fn check_not_forgotten(frame: Option<&FrameRef>, text: &str, what: &str) -> Result<(), Failure> {
     match text.parse::<Handle>() {
-        Ok(handle) if frame.is_none() => {
-            Err(misused(&format!("{handle} is a frame, but {what} is missing; give it after the frame")))
-        }
+        Ok(handle) if frame.is_none() => Err(misused(&format!("{handle} names the frame only; give {what} after it"))),
         _ => Ok(()),
     }
 }

@@ -70,7 +70,7 @@ fn a_folder_with_the_name_of_a_device_works_or_is_refused() {
 /// Windows 10 replaces an open file as Unix does. Older file systems and Wine refuse that, and the old file
 /// stays unchanged.
 #[test]
-fn a_written_file_takes_the_place_of_one_that_somebody_reads() {
+fn a_written_file_takes_the_place_of_one_that_another_program_reads() {
     let place = tempfile::tempdir().unwrap();
     let stack = place.path().join("stack");
     work(&stack);

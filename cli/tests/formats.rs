@@ -294,7 +294,7 @@ fn answers_in_a_log_have_the_metrics_of_their_requests_if_there_are_as_many() {
     assert_eq!(steps(), joined, "the failed request is a step of its own");
     stack.log(frame).append(&[said("Really done")]).unwrap();
     let apart: Vec<Option<u64>> = steps().into_iter().map(|(_, tokens)| tokens).collect();
-    assert_eq!(apart, [Some(0), Some(10), Some(20), None, None, None], "nobody knows which belong together");
+    assert_eq!(apart, [Some(0), Some(10), Some(20), None, None, None], "it is not known which belong together");
 }
 
 #[test]

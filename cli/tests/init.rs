@@ -227,7 +227,7 @@ fn other_settings_keep_every_character() {
 }
 
 #[test]
-fn what_somebody_has_changed_is_replaced_only_by_force() {
+fn what_a_person_has_changed_is_replaced_only_by_force() {
     for (host, file, section, _) in HOSTS {
         let project = Project::new();
         let mine = match file.ends_with(".toml") {
@@ -466,7 +466,7 @@ fn tools_are_allowed_in_the_way_of_each_host() {
         let section = HOSTS.iter().find(|(name, ..)| *name == host).unwrap().2;
         let entry = || parsed(file, &project.read(file))[section]["callstack"].clone();
         project.done(&[host]);
-        assert!(entry().get(key).is_none(), "{host}: nobody was asked");
+        assert!(entry().get(key).is_none(), "{host}: no person was asked");
         project.done(&[host, "--allow"]);
         assert_eq!(entry()[key], value, "{host}");
         assert!(project.done(&[host]).contains("nothing to change"), "{host}: the answer stays");

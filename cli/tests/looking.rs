@@ -212,7 +212,7 @@ fn with_a_damaged_snapshot() -> TempDir {
 }
 
 #[test]
-fn a_repair_makes_the_snapshot_and_the_files_anew() {
+fn a_repair_makes_the_snapshot_and_the_files_again() {
     let folder = with_a_damaged_snapshot();
     fs::write(folder.path().join("state.json"), "{").unwrap();
     let found = run(folder.path(), &["doctor"]);
@@ -422,7 +422,7 @@ fn a_reader_that_has_enough_ends_the_program_quietly() {
 }
 
 #[test]
-fn watching_ends_when_nobody_reads_any_more_also_if_nothing_happens() {
+fn watching_ends_when_its_output_is_closed_also_if_nothing_happens() {
     let folder = folder();
     Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
     let mut program = command(folder.path(), &["watch"]).stdout(Stdio::piped()).spawn().unwrap();

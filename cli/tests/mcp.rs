@@ -392,7 +392,7 @@ fn the_prompt_of_a_worker_need_not_have_the_very_words() {
     }
     hand_over(&mut session, "Mail");
     for words in ["Do it.", "Do not touch f3; f2 is another one's."] {
-        assert_eq!(prompt(&session, "callstack:worker", words), "", "nobody knows which one");
+        assert_eq!(prompt(&session, "callstack:worker", words), "", "it is not known which one");
     }
     assert!(prompt(&session, "callstack:worker", "Do f3.").contains("frame f3 (Mail)"));
 }
@@ -799,7 +799,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
 }
 
 #[test]
-fn the_task_of_a_frame_is_for_whoever_works_on_it() {
+fn the_task_of_a_frame_is_for_the_agent_that_works_on_it() {
     let project = Project::new();
     let mut server = project.connected();
     server.push("lead", "Shop");
@@ -904,7 +904,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
 }
 
 #[test]
-fn a_pop_begins_no_frame_of_somebody_else() {
+fn a_pop_begins_no_frame_of_another_agent() {
     let project = Project::new();
     let mut server = project.connected();
     server.push("one", "Shop");
@@ -1482,7 +1482,7 @@ fn who_takes_its_own_frame_out_of_the_plan_goes_back_too() {
 }
 
 #[test]
-fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
+fn a_frame_that_a_person_closes_leads_no_agent_into_the_frame_above() {
     let project = Project::new();
     let mut server = project.connected();
     server.push("one", "Shop");
@@ -1717,7 +1717,7 @@ fn a_title_poses_as_no_other_line() {
 }
 
 #[test]
-fn a_server_leaves_nothing_where_nobody_uses_it() {
+fn a_server_leaves_nothing_where_no_frame_is_made() {
     let project = Project::new();
     let mut server = project.connected();
     server.result("tools/list", json!({}));
@@ -1756,7 +1756,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
         project.stack().resume(handle).unwrap();
     }
     let told = instructions(&project);
-    assert!(told.contains(r#"No one works on f2 (Cart): activate {"frame": "f2"} resumes it"#), "{told}");
+    assert!(told.contains(r#"No agent works on f2 (Cart): activate {"frame": "f2"} resumes it"#), "{told}");
     let session = Session { project, server };
     let (begun, _) = session.run_hook("session-start", None, json!({}));
     let begun: Value = serde_json::from_str(&begun).unwrap();
@@ -1930,7 +1930,7 @@ fn tools_are_chosen() {
 }
 
 #[test]
-fn hostile_messages_harm_nobody() {
+fn hostile_messages_do_no_harm() {
     let project = Project::new();
     let mut server = project.connected();
     server.push("one", "Shop");
@@ -2362,7 +2362,7 @@ fn the_frames_of_a_session_that_ends_are_free() {
     // A field of another type does not keep the frames either.
     session.hook("session-end", None, json!({ "background_tasks": 5, "cwd": ["x"] }));
     let told = session.project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
-    assert!(told.contains("No one works on f1 (Shop)"), "{told}");
+    assert!(told.contains("No agent works on f1 (Shop)"), "{told}");
     next.done(Some("next"), "activate", json!({ "frame": "f1" }));
 }
 

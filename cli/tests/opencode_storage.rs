@@ -226,7 +226,7 @@ fn records_of_files_count_once_and_one_without_an_id_has_no_sub_agents() {
 }
 
 #[test]
-fn a_database_is_read_by_any_name_and_not_while_somebody_has_locked_it() {
+fn a_database_is_read_by_any_name_and_not_while_another_process_has_locked_it() {
     let place = Place::new();
     let database = place.database("mine.sqlite");
     sessions().iter().for_each(|session| add(&database, session));

@@ -186,7 +186,7 @@ fn a_pop_ends_the_session_and_its_parent_gets_the_results() {
 }
 
 #[test]
-fn one_of_three_children_is_stopped_and_begun_anew() {
+fn one_of_three_children_is_stopped_and_begun_again() {
     let mut host = Host::with_children();
     let said = host.person(&["stop", "Cart", "--reason", "The prices are wrong"]);
     assert!(said.starts_with("stopped f2 below f1: Cart\n"), "{said}");
@@ -246,7 +246,7 @@ fn decisions_and_the_heap_are_in_the_next_request() {
 }
 
 #[test]
-fn a_stopped_frame_whose_host_has_not_noticed_cannot_be_begun_anew() {
+fn a_stopped_frame_whose_host_has_not_noticed_cannot_be_begun_again() {
     let host = Host::with_children();
     assert!(run(host.folder.path(), &["stop", "Cart"]).status.success());
     let refused = run(host.folder.path(), &["retry", "Cart"]);

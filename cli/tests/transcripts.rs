@@ -149,7 +149,7 @@ fn all_sessions_are_listed_with_what_they_have_used() {
     assert!(index.is_file());
     assert_eq!(place.data(&["sessions"]), listed, "from the index");
     fs::write(&index, "{\"version\": 1, \"sessions\": 5").unwrap();
-    assert_eq!(place.data(&["sessions"]), listed, "a damaged index is made anew");
+    assert_eq!(place.data(&["sessions"]), listed, "a damaged index is made again");
     let text = place.done(&["sessions", "--agent", "codex"]);
     assert!(text.contains("codex Fix the cart.") && text.contains("1 session: 5 requests"), "{text}");
     // A session that grows is read again.

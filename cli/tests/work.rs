@@ -507,7 +507,7 @@ fn what_ends_in_the_same_moment_as_a_stop_stays_stopped() {
 }
 
 #[test]
-fn a_frame_that_is_stopped_and_begun_anew_ends_its_first_command_at_once() {
+fn a_frame_that_is_stopped_and_begun_again_ends_its_first_command_at_once() {
     let place = Place::new();
     let frame = place.plan("Cart");
     let worker = place.start(&["--limit", "1", "--lease", "3600"], "echo $$ >> processes; sleep 1000");
@@ -756,7 +756,7 @@ fn what_a_command_has_done_by_hand_below_its_frame_is_its_own_work() {
     assert_eq!(
         worked(&output)["inTheWay"],
         Value::from(vec![frame.to_string()]),
-        "nobody does what is planned below it"
+        "no worker does what is planned below it"
     );
     let again = place.plan("Again");
     let script = format!(

@@ -11,6 +11,8 @@ from callstack_core import Context, Stack, fold
 from callstack_core.types import Effect, Tool
 
 SESSION = "chat"
+ORDERS = "order 1: a lamp, 40 EUR, paid\n"
+"""What the own tool of this host answers."""
 
 
 def main() -> None:
@@ -32,15 +34,13 @@ def main() -> None:
             assert context is not None
             folded = fold("chat", json.dumps({"messages": messages}))["request"]
             reply = ask(request, context, folded, tools)
-            print(f"request {request}: {len(folded)} bytes of messages")
+            print(f"request {request}: {len(folded)} of {len(json.dumps({'messages': messages}))} bytes of messages")
             messages.append(reply)
 
             calls = reply.get("tool_calls", [])
             for call in calls:
-                # The answer is a text for the model, also if the call was refused.
-                answer = stack.tool(SESSION, {"name": call["function"]["name"], "arguments": call["function"]["arguments"]})
-                perform(answer["effects"])
-                messages.append({"role": "tool", "tool_call_id": call["id"], "content": answer["text"]})
+                content = carry_out(stack, call["function"])
+                messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
             if not calls:
                 break
         perform(stack.report({"kind": "sessionIdle", "sessionID": SESSION}))
@@ -54,12 +54,24 @@ def perform(effects: list[Effect]) -> None:
             print(effect["level"], effect["message"], effect["data"].get("handle", ""), file=sys.stderr)
 
 
+def carry_out(stack: Stack, call: dict[str, str]) -> str:
+    """Carries out a tool call. Returns a text for the model, also if the library has refused the call."""
+    if call["name"] == "read_orders":
+        perform(stack.report({"kind": "toolExecuted", "sessionID": SESSION, "tool": call["name"], "answer": ORDERS}))
+        return ORDERS * 50
+    answer = stack.tool(SESSION, {"name": call["name"], "arguments": call["arguments"]})
+    perform(answer["effects"])
+    return answer.get("text") or ""
+
+
 def ask(request: int, _context: Context, _messages: str, _tools: list[Tool]) -> dict[str, Any]:
     """The model. `stable` of the context belongs into the system prompt, `volatile` after the newest message."""
     if request == 1:
         title = {"title": "Count the orders", "successCriteria": "Known", "successCriteriaCompacted": "Known"}
         return call("stack_frame_push", title)
     if request == 2:
+        return call("read_orders", {})
+    if request == 3:
         results = "There are 42 orders, 3 of them unpaid."
         return call("stack_frame_pop", {"status": "completed", "results": results, "resultsCompacted": "42 orders"})
     return {"role": "assistant", "content": "The shop has 42 orders."}

@@ -5,6 +5,8 @@
 import { type Context, type Effect, fold, Stack, type Tool } from "callstack-core"
 
 const SESSION = "chat"
+/** What the own tool of this host answers. */
+const ORDERS = "order 1: a lamp, 40 EUR, paid\n"
 
 interface Message {
   role: "user" | "assistant" | "tool"
@@ -31,14 +33,12 @@ for (let request = 1; ; request++) {
   if (context === undefined) throw new Error("the session has no frame")
   const folded = fold("chat", JSON.stringify({ messages })).request
   const reply = ask(request, context, folded, tools)
-  console.log(`request ${request}: ${Buffer.byteLength(folded)} bytes of messages`)
+  const [sent, all] = [folded, JSON.stringify({ messages })].map((text) => Buffer.byteLength(text))
+  console.log(`request ${request}: ${sent} of ${all} bytes of messages`)
   messages.push(reply)
 
   for (const call of reply.tool_calls ?? []) {
-    // The answer is a text for the model, also if the call was refused.
-    const answer = stack.tool(SESSION, { name: call.function.name, arguments: call.function.arguments })
-    perform(answer.effects)
-    messages.push({ role: "tool", tool_call_id: call.id, content: answer.text })
+    messages.push({ role: "tool", tool_call_id: call.id, content: carryOut(call.function) })
   }
   if (reply.tool_calls === undefined) break
 }
@@ -53,13 +53,25 @@ function perform(effects: Effect[]): void {
   }
 }
 
+/** Carries out a tool call. Returns a text for the model, also if the library has refused the call. */
+function carryOut(call: { name: string; arguments: string }): string {
+  if (call.name === "read_orders") {
+    perform(stack.report({ kind: "toolExecuted", sessionID: SESSION, tool: call.name, answer: ORDERS }))
+    return ORDERS.repeat(50)
+  }
+  const answer = stack.tool(SESSION, call)
+  perform(answer.effects)
+  return answer.text ?? ""
+}
+
 /** The model. `stable` of the context belongs into the system prompt, `volatile` after the newest message. */
 function ask(request: number, _context: Context, _messages: string, _tools: Tool[]): Message {
   if (request === 1) {
     const criteria = { successCriteria: "Known", successCriteriaCompacted: "Known" }
     return called("stack_frame_push", { title: "Count the orders", ...criteria })
   }
-  if (request === 2) {
+  if (request === 2) return called("read_orders", {})
+  if (request === 3) {
     const results = "There are 42 orders, 3 of them unpaid."
     return called("stack_frame_pop", { status: "completed", results, resultsCompacted: "42 orders" })
   }

@@ -14,6 +14,8 @@ use callstack_core::{OutlineOptions, Stack, tools};
 use serde_json::{Value, json};
 
 const SESSION: &str = "chat";
+/// What the own tool of this host answers.
+const ORDERS: &str = "order 1: a lamp, 40 EUR, paid\n";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let stack = Stack::in_memory(); // or Stack::open(".callstack", …), then it lasts
@@ -40,16 +42,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         let conversation = json!({ "messages": messages }).to_string();
         let folded = fold(Wire::Chat, &conversation, &FoldSettings::default());
         let reply = ask(request, &found.context.stable, &folded.text, &found.context.volatile, &tools);
-        println!("request {request}: {} bytes of messages", folded.text.len());
+        println!("request {request}: {} of {} bytes of messages", folded.text.len(), conversation.len());
         messages.push(reply.clone());
 
         let calls = reply["tool_calls"].as_array().cloned().unwrap_or_default();
         for call in &calls {
             let (name, arguments) = (text(&call["function"]["name"]), text(&call["function"]["arguments"]));
-            // The answer is a text for the model, also if the call was refused.
-            let answer = serde_json::to_value(tools::call(&stack, SESSION, name, arguments))?;
-            perform(&answer["effects"]);
-            messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": answer["text"] }));
+            let content = if name == "read_orders" {
+                report(json!({ "kind": "toolExecuted", "sessionID": SESSION, "tool": name, "answer": ORDERS }))?;
+                json!(ORDERS.repeat(50))
+            } else {
+                // The answer is a text for the model, also if the call was refused.
+                let answer = serde_json::to_value(tools::call(&stack, SESSION, name, arguments))?;
+                perform(&answer["effects"]);
+                answer["text"].clone()
+            };
+            messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": content }));
         }
         if calls.is_empty() {
             break;
@@ -80,7 +88,8 @@ fn ask(request: usize, _system: &str, _messages: &str, _now: &str, _tools: &[too
             "stack_frame_push",
             json!({ "title": title, "successCriteria": "Known", "successCriteriaCompacted": "Known" }),
         ),
-        2 => call(
+        2 => call("read_orders", json!({})),
+        3 => call(
             "stack_frame_pop",
             json!({ "status": "completed", "results": results, "resultsCompacted": "42 orders" }),
         ),

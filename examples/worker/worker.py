@@ -3,9 +3,10 @@
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from os import getpid, uname
 
-from callstack_core import Stack
+from callstack_core import CallstackError, Stack
 
 LEASE = 60_000
 with Stack.open(sys.argv[1]) as stack:
@@ -16,15 +17,20 @@ with Stack.open(sys.argv[1]) as stack:
             continue
         # The command reads on its standard input what the frame is about, and writes its results.
         context = stack.context(hold["handle"], {"guidance": "none"}).xml
-        work = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            work = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError:
+            stack.release(hold)
+            raise
         results = None
         while results is None:
             try:
                 results, _ = work.communicate(context, timeout=LEASE / 3_000)
             except subprocess.TimeoutExpired:
-                stack.renew(hold, {"lease": LEASE})
+                with suppress(CallstackError):  # If it is refused, the end of the frame says why.
+                    stack.renew(hold, {"lease": LEASE})
         results = results.strip() or "It wrote nothing."
-        if work.returncode:
-            stack.finish(hold, {"end": "failed", "results": results})
-        else:
-            stack.finish(hold, {"end": "done", "results": results})
+        try:
+            stack.finish(hold, {"end": "failed" if work.returncode else "done", "results": results})
+        except CallstackError as refused:  # A person has stopped the frame, or another worker has it by now.
+            print(refused, file=sys.stderr)

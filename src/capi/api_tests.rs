@@ -75,7 +75,47 @@ fn records() -> (Map<String, Value>, BTreeSet<String>) {
     for schema in records.values_mut() {
         plain_texts(schema);
     }
+    let mut words = BTreeSet::new();
+    records.values().for_each(|schema| constants(schema, &mut words));
+    let types: BTreeSet<String> = records.keys().cloned().collect();
+    records.values_mut().for_each(|schema| name_variants(schema, &words, &types));
     (records, names)
+}
+
+/// Collects the words that values can be.
+fn constants(schema: &Value, words: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            let alone = object.get("const").into_iter();
+            let listed = object.get("enum").and_then(Value::as_array).into_iter().flatten();
+            words.extend(alone.chain(listed).filter_map(Value::as_str).map(str::to_owned));
+            object.values().for_each(|schema| constants(schema, words));
+        }
+        Value::Array(schemas) => schemas.iter().for_each(|schema| constants(schema, words)),
+        _ => {}
+    }
+}
+
+/// Writes the variants of Rust that descriptions name as the words that they are in JSON.
+fn name_variants(schema: &mut Value, words: &BTreeSet<String>, types: &BTreeSet<String>) {
+    let in_json = |code: &str| {
+        let mut letters = code.chars();
+        let first = letters.next().filter(char::is_ascii_uppercase)?;
+        let word = format!("{}{}", first.to_ascii_lowercase(), letters.as_str());
+        (words.contains(&word) && !types.contains(code)).then_some(word)
+    };
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                let parts: Vec<String> =
+                    text.split('`').map(|part| in_json(part).unwrap_or_else(|| part.to_owned())).collect();
+                *text = parts.join("`");
+            }
+            object.values_mut().for_each(|schema| name_variants(schema, words, types));
+        }
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| name_variants(schema, words, types)),
+        _ => {}
+    }
 }
 
 /// Replaces the Rust documentation in a schema by texts for all languages.
@@ -124,41 +164,80 @@ fn plain(documentation: &str) -> String {
         }
     }
     let text = without_links(&kept.join("\n\n"));
-    let text =
-        text.replace("Default `None`: ", "Default: ").replace("`None`: ", "Absent: ").replace("`None`", "absent");
+    let text = text.replace("Default `None`: ", "Default: ").replace("`None`: ", "Absent: ");
+    let text = text.replace(". `None`", ". Absent").replace("`None`", "absent");
     let text = text.replace("`Some(None)`", "null");
     let in_json = text.find(" In JSON").filter(|_| !text.contains("\n\n")).filter(|at| *at > 0);
     in_json.map_or(text.clone(), |at| text[..at].to_owned())
 }
 
 /// What names of Rust are in other languages. The methods of handles are functions of the stack there.
-const NAMES: [(&str, &str); 11] = [
-    ("History::events", "history"),
-    ("History::export", "export_history"),
-    ("History::compact", "compact_history"),
-    ("Files::export", "export_files"),
-    ("Work::left", "work_left"),
-    ("History::", ""),
-    ("Files::", ""),
-    ("Upkeep::", ""),
-    ("Work::", ""),
-    ("Error::", ""),
-    ("Stack::", ""),
-];
+fn names() -> Vec<(&'static str, String)> {
+    let texts = [
+        ("History::events", "callstack_history"),
+        ("History::export", "callstack_export_history"),
+        ("History::compact", "callstack_compact_history"),
+        ("Files::export", "callstack_export_files"),
+        ("Heap::allocate", "callstack_allocate_chunk"),
+        ("Run::operate", "callstack_advance_run"),
+        ("Run::reply", "callstack_run_reply"),
+        ("Run::answer", "callstack_run_answer"),
+        ("Work::left", "callstack_work_left"),
+        ("CompactionType::FrameCompletion", "frame_completion"),
+        ("OutlineStyle::Marked", "marked"),
+    ];
+    let numbers = [
+        ("Frame::MOST_LABELS", Frame::MOST_LABELS as u64),
+        ("Frame::LONGEST_LABEL", Frame::LONGEST_LABEL as u64),
+        ("Frame::LONGEST_TASK", Frame::LONGEST_TASK as u64),
+        ("Holder::LONGEST_LEASE", Holder::LONGEST_LEASE),
+    ];
+    let texts = texts.map(|(rust, name)| (rust, name.to_owned()));
+    texts.into_iter().chain(numbers.map(|(rust, number)| (rust, number.to_string()))).collect()
+}
 
-/// A text with `[`name`](target)` and `[`name`]` as `name` in code.
+/// Types whose methods are functions without the name of the type.
+const HANDLES: [&str; 6] = ["History", "Files", "Upkeep", "Work", "Error", "Stack"];
+
+/// A path of Rust, such as `Frame::labels`, as other languages write it.
+fn without_path(path: &str) -> String {
+    if let Some((_, name)) = names().into_iter().find(|(rust, _)| *rust == path) {
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        return if is_number { name } else { format!("`{name}`") };
+    }
+    match path.rsplit_once("::") {
+        Some((handle, name)) if HANDLES.contains(&handle) => format!("`{name}`"),
+        Some((record, field)) => format!("`{field}` of `{record}`"),
+        None => format!("`{path}`"),
+    }
+}
+
+/// A text without the links of Rust's documentation: code for ``[`name`](target)`` and ``[`name`]``, and the
+/// words alone for `[words](crate::target)`.
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
-    while let Some(start) = rest.find("[`") {
-        let Some(length) = rest[start..].find("`]") else { break };
-        let name = &rest[start + 1..start + length + 1];
+    while let Some(start) = rest.find('[') {
         plain.push_str(&rest[..start]);
-        let named = |name: String, (rust, function): &(&str, &str)| name.replace(rust, function);
-        plain.push_str(&NAMES.iter().fold(name.to_owned(), named));
-        rest = &rest[start + length + 2..];
-        if rest.starts_with('(') {
-            rest = rest.split_once(')').map_or("", |(_, after)| after);
+        rest = &rest[start..];
+        let Some(length) = rest.find(']') else { break };
+        let words = &rest[1..length];
+        let after = &rest[length + 1..];
+        let code = words.strip_prefix('`').and_then(|words| words.strip_suffix('`'));
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        match (code, target) {
+            (Some(code), target) => {
+                plain.push_str(&without_path(code));
+                rest = target.map_or(after, |(_, after)| after);
+            }
+            (None, Some((target, after))) if target.starts_with("crate::") => {
+                plain.push_str(words);
+                rest = after;
+            }
+            _ => {
+                plain.push('[');
+                rest = &rest[1..];
+            }
         }
     }
     plain + rest
@@ -211,11 +290,27 @@ fn described(documentation: &str) -> Described {
     found
 }
 
+/// True if an error of the engine or of a call has this code.
+fn is_code(code: &str) -> bool {
+    let constant = format!("pub const CALLSTACK_ERROR_{}:", code.to_uppercase());
+    include_str!("code.rs").contains(&constant)
+}
+
+/// The version that has introduced a function: as recorded, or else this one.
+fn since(function: &str) -> String {
+    let recorded: Value = serde_json::from_str(include_str!("../../api.json")).expect("api.json is JSON");
+    let known = recorded["functions"].as_array().into_iter().flatten();
+    let known = known.filter(|known| known["name"] == function).find_map(|known| known["since"].as_str());
+    known.unwrap_or(env!("CARGO_PKG_VERSION")).to_owned()
+}
+
 /// The codes in a list of errors, such as `_JSON and _SETTING for the options`.
 fn codes(errors: &str) -> BTreeSet<String> {
     let words = errors.split(|character: char| !(character.is_ascii_uppercase() || character == '_'));
     let named = words.filter(|word| word.len() > 2 && word.starts_with('_'));
     let mut codes: BTreeSet<String> = named.map(|word| word[1..].to_lowercase()).collect();
+    let unknown = codes.iter().find(|code| !is_code(code));
+    assert!(unknown.is_none(), "no error has the code {unknown:?}, which these errors name: {errors}");
     if errors.contains("the storage errors") {
         let storage = KINDS.iter().filter(|(_, _, _, number)| (300..600).contains(number));
         codes.extend(storage.map(|(_, _, code, _)| (*code).to_owned()));
@@ -289,7 +384,7 @@ fn described_function(group: &str, name: &str, function: &syn::ItemFn, records: 
     json!({
         "name": name,
         "group": group,
-        "since": "0.1.0",
+        "since": since(name),
         "stack": stack,
         "meaning": text.join("\n\n"),
         "inputs": inputs,
@@ -385,4 +480,25 @@ fn texts_for_other_languages_have_no_rust_in_them() {
     let text = "Which [`Stack`](crate::stack::Stack) it is: [`Error::Json`].\n\nIn JSON: `{}`.\n\n```\nlet x = 1;\n\nlet y = 2;\n```";
     assert_eq!(plain(text), "Which `Stack` it is: `Json`.");
     assert_eq!(plain("The end. Default `None`: all."), "The end. Default: all.");
+    assert_eq!(plain("At most [`Frame::MOST_LABELS`], see [hosts](crate::Stack::host)."), "At most 50, see hosts.");
+
+    fn texts(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(object) => {
+                for key in ["description", "meaning"] {
+                    found.extend(object.get(key).and_then(Value::as_str).map(str::to_owned));
+                }
+                object.values().for_each(|value| texts(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| texts(value, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    texts(&serde_json::from_str(&api()).unwrap(), &mut found);
+    assert!(found.len() > 1000, "{} texts", found.len());
+    let is_of_rust =
+        |text: &&String| ["::", "(crate", "`None`", "`Some", ". absent", "[`"].iter().any(|rust| text.contains(rust));
+    let of_rust: Vec<&String> = found.iter().filter(is_of_rust).collect();
+    assert!(of_rust.is_empty(), "{of_rust:#?}");
 }

@@ -25,9 +25,10 @@ pub const CALLSTACK_ERROR_UTF8: CallstackCode = 3;
 /// The library panicked: a defect of the library, or of a callback of the host. If the function was a
 /// command, the stack is broken.
 pub const CALLSTACK_ERROR_PANIC: CallstackCode = 4;
-/// No frame has this ID or handle, or an ID with this beginning.
+/// No frame has this handle, this ID, an ID with this beginning, this title, or a title with this beginning.
 pub const CALLSTACK_ERROR_UNKNOWN_FRAME: CallstackCode = 101;
-/// The IDs of several frames begin with the text. The details list up to eight candidates.
+/// Several frames match: their IDs begin with the text, or their titles are the text or begin with it. The
+/// details list up to eight candidates.
 pub const CALLSTACK_ERROR_AMBIGUOUS_FRAME: CallstackCode = 102;
 /// Another frame already has the ID.
 pub const CALLSTACK_ERROR_DUPLICATE_ID: CallstackCode = 103;
@@ -41,14 +42,14 @@ pub const CALLSTACK_ERROR_PARENT_PLANNED: CallstackCode = 106;
 pub const CALLSTACK_ERROR_IDENTITY_FIXED: CallstackCode = 107;
 /// A dependency on the frame itself, on a frame above or below it, or in a circle.
 pub const CALLSTACK_ERROR_DEPENDENCY: CallstackCode = 108;
-/// Two imported frames name each other as ancestors.
+/// The parent of a frame would be the frame itself or one below it.
 pub const CALLSTACK_ERROR_PARENT_CIRCLE: CallstackCode = 109;
 /// The frame is not in_progress or blocked, so it cannot be the active frame.
 pub const CALLSTACK_ERROR_NOT_OPEN: CallstackCode = 110;
 /// The budget is too small for the required part of the context. The details hold the `needed` one and its
 /// `unit`, tokens or bytes.
 pub const CALLSTACK_ERROR_BUDGET_TOO_SMALL: CallstackCode = 111;
-/// The folder for a new stack already contains one.
+/// The folder for a new stack or an export already contains a stack.
 pub const CALLSTACK_ERROR_NOT_EMPTY: CallstackCode = 112;
 /// The tree has the maximum number of frames (4,294,967,295).
 pub const CALLSTACK_ERROR_FULL: CallstackCode = 113;

@@ -16,7 +16,7 @@ use crate::frame::{Actor, Finish, Hold};
 /// completed or invalidated; unless the frame above it has ended.
 ///
 /// - `request` (NewHold): the worker, the lease, and which frames it wants.
-/// - `out_hold` (Hold, or null): the frame and its holder; `null` if no frame is free now.
+/// - `out_hold` (Hold, or null): the frame and its holder, if a frame is free now.
 ///   `callstack_work_left` says whether that can change.
 ///
 /// Errors: _JSON, _EMPTY and _TOO_LONG for the name, _SETTING for the lease, _UNKNOWN_FRAME,

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn callstack_allowance(
 /// it.
 ///
 /// - `frame` (FrameRef): the frame.
-/// - `out_overspent` (Overspent, or null): that frame and the reason; `null` if there is none.
+/// - `out_overspent` (Overspent, or null): that frame and the reason, if there is one.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]

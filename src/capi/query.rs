@@ -162,7 +162,7 @@ pub unsafe extern "C" fn callstack_state(
 /// - `folder` (text): a path, absolute or relative to the working directory. Must not be empty. The folder is
 ///   created if it does not exist.
 ///
-/// Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a database `stack.db`; _IO, _DISK_FULL,
+/// Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a `state.json` or a database; _IO, _DISK_FULL,
 /// _READ_ONLY and _BUSY for the files, also for a stack in memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_export_files(

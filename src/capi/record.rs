@@ -39,6 +39,7 @@ pub(super) struct FolderOptions {
     /// How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
     /// or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is
     /// `setting`).
+    #[schemars(with = "Option<CounterName>")]
     counter: Option<String>,
 }
 
@@ -63,6 +64,7 @@ impl TryFrom<FolderOptions> for StackOptions {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct MemoryOptions {
     /// How tokens are counted: as in `StackOptions`.
+    #[schemars(with = "Option<CounterName>")]
     counter: Option<String>,
     /// Whether the stack keeps its events for `history`, as stacks in folders do. Default false.
     pub(super) history: bool,
@@ -79,12 +81,30 @@ impl MemoryOptions {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct StateOptions {
     /// How tokens are counted: as in `StackOptions`.
+    #[schemars(with = "Option<CounterName>")]
     counter: Option<String>,
 }
 
 impl StateOptions {
     pub(super) fn stack_options(&self) -> Result<StackOptions, Error> {
         options_with(self.counter.as_deref())
+    }
+}
+
+/// The schema of the names of token counters. An unknown name is an error of its own, not one of the JSON.
+struct CounterName;
+
+impl JsonSchema for CounterName {
+    fn schema_name() -> Cow<'static, str> {
+        "CounterName".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["approx", "chars4", "o200k"] })
     }
 }
 
@@ -462,7 +482,7 @@ enum ToolArguments {
     /// The JSON as the model has written it.
     Text(String),
     /// An object. Other values are refused by the tool.
-    Value(serde_json::Value),
+    Value(#[schemars(with = "serde_json::Map<String, serde_json::Value>")] serde_json::Value),
 }
 
 impl Default for ToolArguments {

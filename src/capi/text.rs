@@ -122,11 +122,12 @@ impl CallstackView {
     pub(super) unsafe fn record<T: DeserializeOwned>(self, argument: &'static str) -> Result<T, Failure> {
         // SAFETY: the caller's promise.
         let json = unsafe { self.text(argument) }?;
-        if without_mark(json).trim_ascii_start().starts_with('[') {
-            // serde would read an array as the fields in their order.
-            return Err(Error::json(argument, "an array, where an object is expected").into());
+        // serde would read an array as the fields in their order.
+        match without_mark(json).trim_ascii_start().bytes().next() {
+            None => Err(Error::json(argument, "it is missing: an object is expected").into()),
+            Some(b'[') => Err(Error::json(argument, "an array, where an object is expected").into()),
+            Some(_) => from_json(argument, json),
         }
-        from_json(argument, json)
     }
 
     /// A record. No text gives the defaults.
@@ -150,7 +151,12 @@ impl CallstackView {
     /// As [`CallstackView::text`].
     pub(super) unsafe fn list<T: DeserializeOwned>(self, argument: &'static str) -> Result<Vec<T>, Failure> {
         // SAFETY: the caller's promise.
-        from_json(argument, unsafe { self.text(argument) }?)
+        let json = unsafe { self.text(argument) }?;
+        match without_mark(json).trim_ascii_start().bytes().next() {
+            None => Err(Error::json(argument, "it is missing: an array is expected").into()),
+            Some(b'{') => Err(Error::json(argument, "an object, where an array is expected").into()),
+            Some(_) => from_json(argument, json),
+        }
     }
 
     /// A list, if there is one.

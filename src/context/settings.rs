@@ -230,8 +230,8 @@ pub struct Settings {
     pub form: Form,
     /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
-    /// The names of the tools that the texts for the agent mention. Default: the names of
-    /// [`ToolRole::tool`](crate::ToolRole::tool).
+    /// The names of the tools that the texts for the agent mention. Default: the names in the
+    /// library's own list of tools.
     #[serde(skip_serializing_if = "ToolNames::is_default")]
     pub tools: ToolNames,
 }

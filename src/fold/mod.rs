@@ -128,7 +128,6 @@ impl FromStr for Wire {
 pub struct FoldSettings {
     /// The host's names of the tools, if they are neither the library's own names nor those of the MCP
     /// server.
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub tools: ToolNames,
     /// The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the
     /// names of tools, as in `mcp__callstack__push`.

@@ -613,11 +613,10 @@ pub struct NewFrame {
     #[cfg_attr(feature = "schema", schemars(default))]
     pub limits: FrameLimits,
     /// The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or
-    /// the nearest open frame above it; without `caller` the active frame, if there is one
-    /// ([`Parent::Auto`]).
+    /// the nearest open frame above it; without `caller` the active frame, if there is one.
     #[cfg_attr(feature = "schema", schemars(default, with = "Option<FrameRef>"))]
     pub parent: Parent,
-    /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
+    /// ID of the calling session, in whose tree the parent is found if `parent` is absent.
     pub caller: Option<String>,
     /// The frames whose results the new frame needs.
     #[cfg_attr(feature = "schema", schemars(default))]

@@ -137,7 +137,7 @@ impl FrameStatus {
     pub(crate) fn advice(self, to: FrameStatus) -> &'static str {
         match self {
             FrameStatus::InProgress if to == self => {
-                "another actor has begun it: leave it to them, or choose another frame"
+                "it has begun already: if the work on it is not yours, choose another frame"
             }
             FrameStatus::Planned => "activate it first, or invalidate it",
             FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
@@ -190,7 +190,7 @@ impl FrameStatus {
     pub(crate) const fn advice_instead_of_retry(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it",
-            FrameStatus::InProgress => "wait for its results; if no one works on it, pop it as failed first",
+            FrameStatus::InProgress => "wait for its results; if no agent works on it, pop it as failed first",
             FrameStatus::Completed => "push a new frame for further work",
             FrameStatus::Blocked | FrameStatus::Failed => "retry it",
             FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",

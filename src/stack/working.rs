@@ -7,7 +7,7 @@ use super::results::{Popped, first_handle, frames_with, unfinished_below};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::frame::{Actor, Change, FrameRef, FrameStatus, Handle, PopStatus, Results};
+use crate::frame::{Change, FrameRef, FrameStatus, Handle, PopStatus, Results};
 use crate::tree::Command;
 
 impl Stack {
@@ -70,22 +70,7 @@ impl Stack {
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn resume(&self, frame: impl Into<FrameRef>) -> Result<()> {
-        let frame = self.resolve(frame)?;
-        let (status, is_taken) = self.look(|tree| {
-            let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
-            let works_on = |actor: &Actor| actor.frame() == Some(frame) && tree.check_hold(actor).is_ok();
-            let is_of_worker = tree.node(frame).record().worker().is_some();
-            let is_taken = self.actor().is_some_and(has_name) || (is_of_worker && !self.actor().is_some_and(works_on));
-            (tree.node(frame).status(), is_taken)
-        });
-        match status {
-            FrameStatus::InProgress if is_taken => {
-                let (results, results_compacted) = (None, None);
-                self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
-            }
-            FrameStatus::InProgress => self.set_active(frame),
-            _ => self.execute(Command::Resume { frame: frame.into() }).map(drop),
-        }
+        self.execute(Command::Resume { frame: frame.into() }).map(drop)
     }
 
     /// Finishes a frame with results, or blocks it. If it is blocked, the results are what it waits for, as

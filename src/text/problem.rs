@@ -75,7 +75,12 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     let Ok(value) = super::from_json::<Value>(json) else { return told };
     let Err(found) = read(value.clone()) else { return plain(&told).into_owned() };
     let inner = found.inner().to_string();
-    let path = match (place_of::<T>(found.path(), &value, &inner), value) {
+    // Keys that are read as words of a list have no path: the reader writes `?`.
+    let place = match place_of::<T>(found.path(), &value, &inner) {
+        place if place == "?" => ".".to_owned(),
+        place => place,
+    };
+    let path = match (place, value) {
         // Fields that are flattened have lost their names. The field that is meant is the one that alone has
         // the same problem.
         (path, Value::Object(fields)) if path == "." && !inner.starts_with("missing field") => {

@@ -88,7 +88,7 @@ pub(super) struct Pop {
     /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
-    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for a person.
+    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for an answer.
     status: Ended,
     /// blocked: what it needs, and who can give it. The results are then those so far.
     question: Option<String>,
@@ -156,7 +156,7 @@ impl AgentTool for Pop {
         text.push_str(&match popped.parent {
             None if is_blocked => " No parent can answer: ask the user, and end your turn now.".to_owned(),
             None if !popped.still_open.is_empty() => {
-                " It is the root frame: no one else finishes or invalidates what is open.".to_owned()
+                " It is the root frame: no other agent finishes or invalidates what is open.".to_owned()
             }
             None => " It is the root frame: no parent waits for its results.".to_owned(),
             Some(parent) if is_own => {

@@ -221,7 +221,7 @@ pub(super) struct Activate {
     /// What a blocked frame waits for; what is wrong with a completed one; with retry, what to do
     /// differently.
     answer: Option<String>,
-    /// Retry a failed, blocked or interrupted frame, in one that knows why it failed.
+    /// Begin a failed, blocked or interrupted frame again, in a new frame that knows why it failed.
     #[serde(default)]
     retry: bool,
     /// In a session of its own, without waiting for the results.

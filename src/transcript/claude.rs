@@ -201,7 +201,7 @@ fn notified(words: &str) -> Option<Fact> {
     };
     let end = match within("status").as_deref() {
         Some("completed") | None => End::Done,
-        Some(status) => End::Failed(format!("The sub-agent was {status}.")),
+        Some(status) => End::Failed(format!("The subagent was {status}.")),
     };
     let result = within("result").or_else(|| within("summary")).unwrap_or_default();
     Some(Fact::AgentEnded { agent: within("task-id")?, end, result })

@@ -108,7 +108,7 @@ pub enum Command {
         /// Compacted results. `None`: the frame keeps them. Not used for the status invalidated.
         results_compacted: Option<String>,
     },
-    /// Make a blocked frame in_progress and active again.
+    /// Resume an open frame: it becomes in_progress and active, and the actor becomes its holder.
     Resume {
         /// The frame.
         frame: FrameRef,

@@ -172,7 +172,7 @@ static void *append(void *folder) {
 
 /* Children that are forked while a thread appends to a log have the open file of the log, and do nothing with it. As long as they live,
  * neither this process nor another one may find the log in use. */
-static void a_fork_beside_an_append_blocks_nobody(const char *folder) {
+static void a_fork_beside_an_append_blocks_no_process(const char *folder) {
     enum { FORKS = 200 };
     pid_t children[FORKS], visitor;
     int begin[2], end[2], i, status;
@@ -217,7 +217,7 @@ int main(int argc, char **argv) {
     char folder[4096];
     CHECK(argc == 2);
     snprintf(folder, sizeof folder, "%s.appended", argv[1]);
-    a_fork_beside_an_append_blocks_nobody(folder);
+    a_fork_beside_an_append_blocks_no_process(folder);
     a_child_whose_parent_closes_loses_nothing(argv[1]);
     snprintf(folder, sizeof folder, "%s.shared", argv[1]);
     children_that_work_beside_their_parent_lose_nothing(folder);

@@ -592,7 +592,7 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         }
         assert_eq!(finish("[]", done).unwrap_err().code, CALLSTACK_ERROR_JSON);
         ask(|out, error| callstack_invalidate(stack, view("f2"), view("no time"), out, error)).unwrap();
-        // The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
+        // The frame was put back for its part: the worker holds it again, when its wait of a second is over.
         assert_eq!(finish(&second, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         let held = || Some(hold("two", 1_000, None).unwrap()).filter(|held| held != "null");
         let looks = std::iter::repeat_with(held).inspect(|_| sleep(Duration::from_millis(20)));

@@ -514,7 +514,7 @@ fn a_gemini_call_whose_signature_is_checked_stays() {
 }
 
 #[test]
-fn requests_of_which_a_part_is_elsewhere_stay() {
+fn requests_with_a_part_that_is_elsewhere_stay() {
     let request = request(Wire::Responses, &shop());
     for (key, value, is_folded) in [
         ("previous_response_id", "\"resp_1\"", false),
@@ -657,22 +657,22 @@ fn a_frame_begun_beside_another_one_returns_its_results_with_that() {
 
 #[test]
 fn who_takes_a_planned_frame_away_stays_where_it_is() {
-    let nobody = |frame: &str, title: &str| {
+    let note = |frame: &str, title: &str| {
         format!("This was for {frame} ({title}): pass \"frame\": \"{frame}\" to work in it.")
     };
     let rounds = [
-        Round::call("push", json!({}), format!("f1 (Shop) has begun.\n{}", nobody("f1", "Shop"))).words("Build."),
-        Round::call("push", json!({}), format!("f2 (Cart) has begun.\n{}", nobody("f2", "Cart"))),
+        Round::call("push", json!({}), format!("f1 (Shop) has begun.\n{}", note("f1", "Shop"))).words("Build."),
+        Round::call("push", json!({}), format!("f2 (Cart) has begun.\n{}", note("f2", "Cart"))),
         Round::call(
             "invalidate",
             json!({ "frame": "f9" }),
-            format!("f9 (Old) is out of the plan.\n{}", nobody("f1", "Shop")),
+            format!("f9 (Old) is out of the plan.\n{}", note("f1", "Shop")),
         ),
         shell("ls", "cart-files"),
         Round::call(
             "pop",
             json!({ "frame": "f2", "results": "cart-results" }),
-            format!("f2 (Cart) is completed.\n{}", nobody("f1", "Shop")),
+            format!("f2 (Cart) is completed.\n{}", note("f1", "Shop")),
         ),
     ];
     check(&rounds, &["cart-results"], &["cart-files"]);
@@ -787,7 +787,7 @@ fn signatures_of_gemini_are_known_in_other_wires() {
 }
 
 #[test]
-fn calls_that_are_numbered_anew_in_each_message_are_folded() {
+fn calls_that_are_numbered_from_the_start_in_each_message_are_folded() {
     let request = request(Wire::Chat, &shop());
     let renumbered = (0..9).fold(request, |text, number| text.replace(&format!("\"call_{number}\""), "\"call_0\""));
     assert!(!fold(Wire::Chat, &renumbered, &FoldSettings::default()).text.contains("struct Cart"));
@@ -879,7 +879,7 @@ fn the_context_of_a_frame_says_where_it_belongs() {
 }
 
 #[test]
-fn handles_begin_anew_in_another_stack() {
+fn handles_begin_from_the_start_in_another_stack() {
     let rounds = [
         push("f1", "Shop").words("Build."),
         shell("ls", "shop-files"),

@@ -132,7 +132,7 @@ fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
             let linked: Vec<Handle> = tree.handles().filter(|frame| tree.node(*frame).retry_of().is_some()).collect();
             assert_eq!(linked, [handle(10), handle(12)]);
             assert_eq!(tree.newest_attempt(handle(4)), handle(12));
-            assert_eq!(tree.node(handle(12)).dependencies(), [], "nobody waits for an attempt at the same work");
+            assert_eq!(tree.node(handle(12)).dependencies(), [], "no attempt waits for an attempt at the same work");
             let children = [2, 3, 4, 10, 12, 5, 6, 7, 8, 11].map(handle);
             assert_eq!(tree.children(handle(1)), children);
         })

@@ -350,7 +350,7 @@ impl Stuck {
 
 /// Checks that commands of other threads fail while one command is stuck, and that queries do not
 /// wait for it.
-fn assert_nobody_waits(stuck: Stuck, export: &Path) {
+fn assert_no_call_waits(stuck: Stuck, export: &Path) {
     let stack = &stuck.stack;
     let refusals = [
         stack.push(NewFrame::new("Second")).map(drop),
@@ -372,7 +372,7 @@ fn assert_nobody_waits(stuck: Stuck, export: &Path) {
 fn a_command_waits_for_other_threads_no_longer_than_it_may_and_queries_do_not_wait() {
     in_time("a call behind a clock that is stuck", || {
         let folder = tempdir().unwrap();
-        assert_nobody_waits(Stuck::new(Stack::with_options, command), folder.path());
+        assert_no_call_waits(Stuck::new(Stack::with_options, command), folder.path());
     });
 }
 
@@ -452,7 +452,7 @@ mod on_disk {
         in_time("a call behind a clock that is stuck", || {
             let folder = tempdir().unwrap();
             let open = |options| Stack::open(folder.path().join("stack"), options).unwrap();
-            assert_nobody_waits(Stuck::new(open, command), &folder.path().join("export"));
+            assert_no_call_waits(Stuck::new(open, command), &folder.path().join("export"));
         });
     }
 

@@ -57,22 +57,42 @@ fn the_guide_names_functions_of_the_reference() {
     let cells = rows.take_while(|line| line.starts_with('|')).map(|row| row.split('|').nth(2).unwrap());
     let names: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     assert!(names.len() > 20, "{names:?}");
-    let unknown: Vec<&&str> =
-        names.iter().filter(|name| !functions.contains(**name) && **name != "next").collect();
+    let unknown: Vec<&&str> = names.iter().filter(|name| !functions.contains(**name) && **name != "next").collect();
     assert!(unknown.is_empty(), "api.json has no functions {unknown:?}");
 }
 
+/// The anchors of the headings of a document.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let headings = text.lines().filter(|line| {
+        is_code ^= line.starts_with("```");
+        !is_code && line.starts_with('#')
+    });
+    let anchor = |heading: &str| {
+        let letters = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = letters.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
 #[test]
-fn files_that_documents_link_to_exist() {
+fn files_and_sections_that_documents_link_to_exist() {
     let mut problems = Vec::new();
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ', '\n']).next());
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '\n']).next());
         for target in targets.filter(|target| !target.is_empty() && !target.contains(':')) {
-            if !path.parent().unwrap_or(Path::new("")).join(target).exists() {
+            let (file, section) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap_or(Path::new("")).join(file) };
+            let is_there = match section {
+                "" => file.exists(),
+                section => fs::read_to_string(file).is_ok_and(|text| anchors(&text).contains(section)),
+            };
+            if !is_there {
                 problems.push(format!("{}: {target}", path.display()));
             }
         }
     }
-    assert!(problems.is_empty(), "there are no such files:\n{}", problems.join("\n"));
+    assert!(problems.is_empty(), "these links lead nowhere:\n{}", problems.join("\n"));
 }

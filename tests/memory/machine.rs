@@ -406,7 +406,7 @@ fn a_message_of_the_user_is_read_before_its_frame_is_left() {
 }
 
 #[test]
-fn a_frame_that_somebody_else_finishes_does_not_stop_its_run() {
+fn a_frame_that_another_actor_finishes_does_not_stop_its_run() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("one")]);
     let child = agent.stack.run(agent.run).status().unwrap().frame;

@@ -157,7 +157,7 @@ fn a_suggestion_ends_when_what_was_observed_has_passed() {
 }
 
 #[test]
-fn whoever_pushes_or_pops_follows_the_suggestion() {
+fn a_push_or_a_pop_follows_the_suggestion() {
     for is_push in [true, false] {
         let mut chat = Chat::new();
         chat.message("user", "build a compiler", None);

@@ -363,7 +363,7 @@ fn event(json: Value) -> Event {
 fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     let host = Host::new();
     let error = host.stack.activate("f2").unwrap_err().to_string();
-    assert!(error.ends_with("another actor has begun it: leave it to them, or choose another frame"), "{error}");
+    assert!(error.ends_with("it has begun already: if the work on it is not yours, choose another frame"), "{error}");
     let mut done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
     let refused = host.tool("root", "stack_frame_pop", done.clone()).text.unwrap();
     assert_eq!(
@@ -374,7 +374,7 @@ fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     done["anyway"] = json!(true);
     assert_eq!(
         host.good("root", "stack_frame_pop", done),
-        "f1 (Shop) is completed. Still open below it: f2. It is the root frame: no one else finishes or invalidates what \
+        "f1 (Shop) is completed. Still open below it: f2. It is the root frame: no other agent finishes or invalidates what \
          is open."
     );
     let volatile = host.volatile("root");

@@ -376,7 +376,7 @@ fn a_blocked_frame_goes_on_with_the_answer() {
 }
 
 #[test]
-fn a_failed_frame_begins_anew() {
+fn a_failed_frame_begins_again() {
     let host = Host::new();
     host.push("Cart");
     let failed = json!({"status": "failed", "results": "No database", "resultsCompacted": "no database"});
@@ -603,7 +603,7 @@ fn a_session_for_an_interrupted_frame_gets_all_of_its_context() {
 }
 
 #[test]
-fn a_failed_task_of_the_session_begins_anew() {
+fn a_failed_task_of_the_session_begins_again() {
     let host = Host::new();
     let failed = json!({"status": "failed", "results": "no database here", "resultsCompacted": "no database here"});
     host.good("ses_1", "stack_frame_pop", failed);

@@ -204,7 +204,7 @@ fn settings_decide_whether_and_with_what_an_answer_finishes_a_frame() {
     let mut host = Host::with_subagents(&["child"]);
     host.sessions.subagents.configure(SubagentSettings::default().auto_complete_on_idle(false));
     host.about("sessionIdle", "child").returned("c1", "child", ANSWER);
-    assert_eq!(host.status("child"), FrameStatus::InProgress, "somebody finishes it");
+    assert_eq!(host.status("child"), FrameStatus::InProgress, "another actor finishes it");
 
     let mut host = Host::with_subagents(&["child", "silent"]);
     host.sessions.subagents.configure(SubagentSettings::default().propagate_summaries(false));

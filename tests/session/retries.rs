@@ -125,7 +125,7 @@ fn the_caller_of_a_failed_frame_is_offered_a_retry_whose_results_are_the_answer(
 }
 
 #[test]
-fn a_blocked_and_a_salvaged_frame_are_begun_anew_in_a_new_session() {
+fn a_blocked_and_a_salvaged_frame_are_begun_again_in_a_new_session() {
     let host = Host::new();
     host.tell(json!({"kind": "callEnded", "call": host.call, "error": "the model is overloaded"}));
     host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages":
@@ -152,7 +152,7 @@ fn a_blocked_and_a_salvaged_frame_are_begun_anew_in_a_new_session() {
 }
 
 #[test]
-fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
+fn an_interrupted_frame_is_begun_again_and_a_running_one_is_not() {
     let host = Host::new();
     let running = host.refused("root", json!({"sessionID": "f2", "retry": true, "answer": "faster"}));
     assert!(running.contains("frame f2 is held by"), "{running}");
@@ -168,11 +168,11 @@ fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
 }
 
 #[test]
-fn what_cannot_be_begun_anew_is_refused_with_advice_and_nothing_changes() {
+fn what_cannot_be_begun_again_is_refused_with_advice_and_nothing_changes() {
     let host = Host::new();
     let retry = |frame: &str| json!({"sessionID": frame, "retry": true});
     let own = host.refused("root", retry("f1"));
-    assert!(own.contains("frame f1 is held by"), "an agent cannot begin its own frame anew: {own}");
+    assert!(own.contains("frame f1 is held by"), "an agent cannot begin its own frame again: {own}");
     host.pop("child", "failed", "no");
     host.ended(host.call);
     let activated = host.refused("root", json!({"sessionID": "f2"}));

@@ -97,7 +97,7 @@ fn a_session_without_a_frame_works_for_the_session_above_it() {
     host.good("below", "stack_frame_plan", task("Plan"));
     assert_eq!(host.newest().as_deref(), Some("shop"));
     host.good("stranger", "stack_frame_plan", task("Plan"));
-    assert_eq!(host.newest(), None, "a session that nobody knows has a tree of its own");
+    assert_eq!(host.newest(), None, "an unknown session has a tree of its own");
 }
 
 #[test]

@@ -733,7 +733,7 @@ fn a_subagent_that_pushes_leaves_the_place_of_its_caller() {
 }
 
 #[test]
-fn nobody_waits_in_a_circle() {
+fn no_frame_waits_in_a_circle() {
     let mut host = Host::new();
     for title in ["A", "B"] {
         host.push("root", title, true);
@@ -766,7 +766,7 @@ fn a_request_for_a_summary_ends_with_the_work() {
 }
 
 #[test]
-fn a_frame_on_which_somebody_works_is_not_begun_anew() {
+fn a_frame_on_which_a_session_works_is_not_begun_again() {
     let mut host = Host::new();
     host.tell(
         json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "root", "title": "look (@general subagent)"}),
@@ -935,7 +935,7 @@ fn agents_wait_for_frames_that_another_host_runs() {
 }
 
 #[test]
-fn a_frame_that_was_stopped_is_begun_anew_when_its_work_is_recorded() {
+fn a_frame_that_was_stopped_is_begun_again_when_its_work_is_recorded() {
     let folder = tempdir().unwrap();
     let now = clock();
     let mut host = Host::on(open(&folder, &now), now.clone());
@@ -1039,11 +1039,11 @@ fn a_pushed_frame_begins_after_its_dependencies_that_run() {
 }
 
 #[test]
-fn a_push_does_not_wait_for_frames_that_nobody_runs() {
+fn a_push_does_not_wait_for_frames_that_no_session_runs() {
     let mut host = Host::new();
     host.plan(&[("A", &[])]);
     push_after(&mut host, "B", &["A"]);
-    assert_eq!(host.working(), ["b"], "A is planned: nobody would ever begin it for B");
+    assert_eq!(host.working(), ["b"], "A is planned: no session would ever begin it for B");
 }
 
 #[test]

@@ -398,7 +398,7 @@ fn what_cannot_be_started_stays_planned() {
     host.tell(json!({"kind": "callAborted", "call": call}));
     host.answer(call);
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "late"}));
-    assert_eq!(host.asked(), [Effect::AbortSession { session_id: "late".into() }], "nobody waits for it");
+    assert_eq!(host.asked(), [Effect::AbortSession { session_id: "late".into() }], "no caller waits for it");
     assert_eq!(host.tree.node(frame).status(), FrameStatus::Planned);
 }
 
@@ -468,7 +468,7 @@ fn twenty_calls_at_once_each_get_their_own_session() {
         host.created(&format!("s{number}"), Some("root"), "a subagent?");
     }
     host.created("other", Some("root"), SUBAGENT);
-    assert_eq!(host.tree.len(), 21, "nobody knows yet which sessions are those of the calls");
+    assert_eq!(host.tree.len(), 21, "it is not known yet which sessions are those of the calls");
     for (number, call) in calls.iter().enumerate() {
         host.tell(json!({"kind": "callStarted", "call": call, "sessionID": format!("s{number}")}));
     }
@@ -481,7 +481,7 @@ fn twenty_calls_at_once_each_get_their_own_session() {
 }
 
 #[test]
-fn nobody_waits_for_a_call_in_the_background() {
+fn no_caller_waits_for_a_call_in_the_background() {
     let (mut host, frame) = Host::with_plan();
     let options = CallOptions::new("root").background(true);
     let call = host.call_with(frame, options);
@@ -514,7 +514,7 @@ fn results_are_delivered_by_the_answer_of_a_call_and_by_nothing_else() {
     host.pop(called_elsewhere, "The linker works");
     host.ended(call, None);
     for child in [background, popped, called_elsewhere] {
-        assert!(!host.tree.is_held(child), "nobody has told the parent of {child}");
+        assert!(!host.tree.is_held(child), "the parent of {child} was not told");
     }
 
     host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": []}));

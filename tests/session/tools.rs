@@ -189,7 +189,7 @@ fn schemas_are_as_models_take_them() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         for (name, property) in properties(&tool) {
             assert!(property["description"].as_str().is_some_and(|text| text.len() > 5), "{}: {name}", tool.name);
-            assert!(property["type"].is_string(), "{}: {name} has no one type: {property}", tool.name);
+            assert!(property["type"].is_string(), "{}: {name} has more than one type: {property}", tool.name);
             let text = property.to_string();
             for word in ["null", "$ref", "anyOf", "oneOf", "uint"] {
                 assert!(!text.contains(word), "{}: {name}: {text}", tool.name);

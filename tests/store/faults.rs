@@ -209,7 +209,7 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
     lock.lock().unwrap();
     patient.add_decision("ses_1", "Wait").unwrap();
     hasty.refresh().unwrap();
-    let Err(error) = hasty.files().flush() else { panic!("somebody else holds the files") };
+    let Err(error) = hasty.files().flush() else { panic!("another process holds the files") };
     let Error::Busy { path, waited } = &error else { panic!("{error}") };
     assert!(path.ends_with(".mirror.lock") && *waited >= 20, "{error}");
     // Longer than the maximum wait of a command.

@@ -79,7 +79,7 @@ fn hosts_that_run_frames_are_listed_with_whether_they_live() {
     stack.execute(begin).unwrap();
     let hosts = stack.upkeep().health().unwrap().hosts;
     assert_eq!((hosts.len(), hosts[0].host.as_str(), &hosts[0].frames[..]), (1, "host-gone", &[cart][..]));
-    assert!(!hosts[0].is_alive, "nobody holds the lock of this host");
+    assert!(!hosts[0].is_alive, "no process holds the lock of this host");
 }
 
 #[test]

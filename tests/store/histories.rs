@@ -74,6 +74,23 @@ fn a_stack_that_was_not_closed_is_the_same_too() {
 }
 
 #[test]
+fn a_resume_decides_by_what_others_have_written() {
+    let folder = tempdir().unwrap();
+    let open = || Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let (one, other) = (open(), open());
+    let frame = one.push(NewFrame::new("Taxes")).unwrap();
+    other.refresh().unwrap();
+    one.block(frame, "Which rate?", None).unwrap();
+    other.resume(frame).unwrap();
+    assert_eq!(other.frame(frame).unwrap().status, FrameStatus::InProgress, "the other saw it in progress before");
+    // Now the first one believes that it is blocked.
+    one.resume(frame).unwrap();
+    assert_eq!(one.frame(frame).unwrap().status, FrameStatus::InProgress);
+    one.pop(frame, PopStatus::Completed, "19 %").unwrap();
+    assert_eq!(other.resume(frame).unwrap_err().code(), "transition");
+}
+
+#[test]
 fn commands_and_refreshes_see_what_others_did() {
     let folder = tempdir().unwrap();
     let open = || Stack::open(folder.path(), StackOptions::default()).unwrap();

@@ -975,7 +975,7 @@ fn a_folder_that_the_stack_makes_is_not_for_git_and_an_existing_one_stays_as_it_
     let existing = tempdir().unwrap();
     Stack::open(existing.path(), options()).unwrap().close().unwrap();
     for folder in [&*made, existing.path()] {
-        assert!(!folder.join(".gitignore").exists(), "somebody wants to commit {}", folder.display());
+        assert!(!folder.join(".gitignore").exists(), "a person wants to commit {}", folder.display());
     }
 }
 

@@ -70,7 +70,7 @@ fn a_url_makes_no_folder_and_its_password_is_not_shown() {
 /// Windows 10 replaces an open file as Unix does. Older file systems and Wine 8 refuse it: the mirror says
 /// so, and the file is written later.
 #[test]
-fn files_that_somebody_reads_are_replaced_now_or_later() {
+fn files_that_another_program_reads_are_replaced_now_or_later() {
     let folder = tempdir().unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Before").id("ses_1")).unwrap();

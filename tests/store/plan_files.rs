@@ -63,7 +63,7 @@ fn two() -> (Side, Side) {
 }
 
 #[test]
-fn a_plan_file_follows_the_stack_until_somebody_changes_it() {
+fn a_plan_file_follows_the_stack_until_a_person_changes_it() {
     let side = Side::new();
     assert_eq!(state(&side), PlanFileState::Off);
     let shop = side.stack.push(NewFrame::new("Shop").root()).unwrap();

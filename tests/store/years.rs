@@ -564,7 +564,7 @@ fn an_examination_finds_wrong_files_of_finished_frames_and_a_repair_writes_them(
 }
 
 #[test]
-fn a_repair_makes_a_damaged_snapshot_anew() {
+fn a_repair_makes_a_damaged_snapshot_again() {
     for is_compacted in [false, true] {
         let folder = filled(40);
         let stack = open(folder.path());
@@ -918,7 +918,7 @@ fn a_large_finished_tree_is_looked_at_once() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_process_that_is_killed_while_it_moves_the_log_stops_nobody() {
+fn a_process_that_is_killed_while_it_moves_the_log_stops_no_other() {
     for is_noted in [true, false] {
         let folder = tempdir().unwrap();
         let (stack, other) = (open(folder.path()), open(folder.path()));

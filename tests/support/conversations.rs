@@ -790,10 +790,10 @@ impl Job {
     pub fn first_change(&self, earlier: &Self, wire: Wire) -> Option<String> {
         let is_seen_otherwise = |frame: &usize| {
             let is_new = *frame >= earlier.frames.len();
-            let has_ended_anew = || self.frames[*frame].ended != earlier.frames[*frame].ended;
+            let has_ended_again = || self.frames[*frame].ended != earlier.frames[*frame].ended;
             !is_new
                 && (self.has_gone(*frame, wire) != earlier.has_gone(*frame, wire)
-                    || has_ended_anew()
+                    || has_ended_again()
                     || self.results_of(*frame) != earlier.results_of(*frame))
         };
         let changed = (0..self.frames.len()).filter(is_seen_otherwise);

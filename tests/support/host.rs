@@ -101,7 +101,7 @@ impl Host {
                 // The host need not report the end of a prompt that was aborted.
                 Effect::AbortSession { session_id } => self.forget_prompt(&session_id),
                 Effect::Answer { call, text, .. } => {
-                    assert!(self.waiting.remove(&call), "call {call} was answered, but nobody waits for it");
+                    assert!(self.waiting.remove(&call), "call {call} was answered, but no caller waits for it");
                     assert!(!text.is_empty());
                     self.answered.insert(call, text);
                 }

@@ -46,7 +46,7 @@ fn lines_of_other_things_are_left_out_and_counted() {
 }
 
 #[test]
-fn kinds_of_lines_that_nobody_knows_are_named() {
+fn unknown_kinds_of_lines_are_named() {
     let mut session = Session::new(TranscriptForm::Claude, "x");
     for kind in ["hologram", "mode", "api-request-blob", "hologram", "agent-name"] {
         session.follow_line(0, format!("{{\"type\": \"{kind}\"}}").as_bytes());

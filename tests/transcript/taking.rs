@@ -89,7 +89,7 @@ fn requests_keep_their_times() {
 }
 
 #[test]
-fn what_somebody_has_gone_on_with_stays() {
+fn a_frame_that_another_actor_has_continued_stays() {
     let stack = stack();
     // The session was killed in the first turn.
     let taken = stack.take_over(&first(6)).unwrap();
@@ -131,7 +131,7 @@ proptest! {
             for kept in &taken.kept {
                 let frame = stack.frame(*kept).unwrap();
                 let was = before.iter().find(|(id, _)| *id == frame.session_id).map(|(_, status)| *status);
-                prop_assert_eq!(was, Some(frame.status), "what somebody has gone on with stays");
+                prop_assert_eq!(was, Some(frame.status), "a frame that another actor has continued stays");
             }
             let frames = stack.state().unwrap().frames.len();
             if frames == 0 {

@@ -18,7 +18,7 @@ fn shown(session: &mut Session) -> String {
     let entries = session.take_entries();
     let facts = session.facts();
     let mut shown = format!(
-        "{} {:?}: {} turns, {} sub-agents, {} compactions, {} unknown, in {:?}, by {:?}\n",
+        "{} {:?}: {} turns, {} subagents, {} compactions, {} unknown, in {:?}, by {:?}\n",
         session.form(),
         facts.id,
         facts.turns,

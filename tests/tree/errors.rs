@@ -235,7 +235,7 @@ fn only_results_are_delivered() {
     stack.pop("f1", PopStatus::Completed, "All of it").unwrap();
     let before = stack.read(|tree| tree.revision()).unwrap();
     stack.deliver("f1").unwrap();
-    assert_eq!(stack.read(|tree| tree.revision()).unwrap(), before, "nobody is above a root");
+    assert_eq!(stack.read(|tree| tree.revision()).unwrap(), before, "no frame is above a root");
     // A history from outside cannot contain such an event either.
     let mut tree = Tree::new();
     let push = Command::Push(NewFrame::new("Build").id("a"));

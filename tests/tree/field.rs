@@ -155,7 +155,7 @@ fn what_is_below_a_deferred_epic_waits() {
 }
 
 #[test]
-fn records_that_are_no_work_are_kept_and_given_to_nobody() {
+fn records_that_are_not_work_are_kept_and_given_to_no_worker() {
     let plan = Plan::of("records-that-are-no-work.jsonl");
     assert_eq!(plan.problems, [] as [&str; 0]);
     assert_eq!(plan.given(), ["Write the parser"]);
@@ -389,7 +389,7 @@ fn what_depends_on_cancelled_work_waits() {
 }
 
 #[test]
-fn circles_are_reported_and_wait_for_somebody() {
+fn circles_are_reported_and_wait_for_a_person() {
     let plan = Plan::of("circles.json");
     assert_eq!(plan.problems.len(), 4, "{:?}", plan.problems);
     assert_eq!(plan.given(), ["D one", "D"], "a task may depend on its own part");
@@ -446,7 +446,7 @@ fn what_is_its_own_parent_or_in_a_circle_of_parents_waits() {
         assert_eq!(statuses(&stack).into_iter().filter(blocked).count(), 1, "{file}");
         let ready =
             |tree: &callstack_core::Tree| tree.handles().filter(|at| tree.can_begin(*at, Parts::First).is_ok()).count();
-        assert_eq!(stack.read(ready).unwrap(), 0, "nobody begins {file}");
+        assert_eq!(stack.read(ready).unwrap(), 0, "no worker begins {file}");
     }
     let file = serde_json::json!({"tasks": [{"id": 1, "title": "One", "parentId": 1}]}).to_string();
     let plan = import::frames(&file).unwrap();
@@ -610,7 +610,7 @@ fn what_holds_frames_together_ends_with_them_and_goes_on_with_them() {
 }
 
 #[test]
-fn a_gate_that_others_need_waits_for_somebody() {
+fn a_gate_that_others_need_waits_for_a_person() {
     let text = r#"{"id": "g", "title": "Wait for the pipeline", "issue_type": "gate", "status": "open"}
 {"id": "n", "title": "Announce", "status": "open", "dependencies": ["g"]}"#;
     let plan = Plan::of_text(text);
@@ -754,7 +754,7 @@ fn what_holds_others_together_is_no_work_for_conversations_and_ends_with_a_chang
     let plan = Plan::of_text("# Plan\n- [x] One\n- [ ] Two\n# Other\n- [ ] Three\n- [ ] Four\n");
     let settings = Settings::default();
     let standing = Conversation::new(&plan.stack, &settings).standing().unwrap();
-    assert!(!standing.contains("No one works on"), "{standing}");
+    assert!(!standing.contains("No agent works on"), "{standing}");
     let refused = Conversation::new(&plan.stack, &settings).call("activate", r#"{"frame": "Plan"}"#).answer;
     assert!(refused.is_error, "{refused:?}");
     // The last open part is moved to another frame.
@@ -815,7 +815,7 @@ fn names_that_others_write_mean_the_same() {
 }
 
 #[test]
-fn what_nobody_knows_to_be_closed_waits() {
+fn what_is_not_known_to_be_closed_waits() {
     let open = r#"{"id": "a", "title": "a", "status": "open"}"#;
     let needs =
         r#"{"id": "b", "title": "b", "status": "open", "dependencies": [{"depends_on_id": "a", "type": "blocks"}]}"#;

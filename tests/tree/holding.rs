@@ -124,7 +124,7 @@ fn a_plan_of_several_levels_is_done_from_below() {
 }
 
 #[test]
-fn failed_frames_are_in_the_way_until_they_are_begun_anew_or_invalidated() {
+fn failed_frames_are_in_the_way_until_they_are_begun_again_or_invalidated() {
     let (stack, _) = stack();
     let shop = plan(&stack, "Shop", None, &[]);
     let cart = plan(&stack, "Cart", Some(shop), &[]);
@@ -181,7 +181,7 @@ fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
     now.store(1_149, Ordering::Relaxed);
     assert_eq!(hold(&stack, "two"), None);
     now.store(1_150, Ordering::Relaxed);
-    stack.as_actor(&first).add_artifact(frame, "late.rs").expect("nobody else holds it");
+    stack.as_actor(&first).add_artifact(frame, "late.rs").expect("no other worker holds it");
     let second = held(&stack, "two");
     assert_eq!((second.handle, second.generation), (frame, 2));
     let worker = stack.as_actor(&first);
@@ -231,7 +231,7 @@ fn a_released_frame_comes_first_and_a_person_needs_no_hold() {
 }
 
 #[test]
-fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
+fn the_actor_that_continues_the_frame_of_a_worker_by_hand_has_it() {
     let (stack, now) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
     let first = held(&stack, "one");
@@ -417,7 +417,7 @@ fn a_holder_in_files_is_kept_whatever_it_is() {
     for odd in [json!(5), json!({"generation": -1}), json!({"name": []}), json!([1])] {
         let (stack, repairs) = read(odd.clone());
         assert_eq!((repairs, &stack.frame("a").unwrap().extra["holder (unreadable)"]), (1, &odd));
-        assert_eq!(hold(&stack, "two"), None, "nobody holds it");
+        assert_eq!(hold(&stack, "two"), None, "no worker holds it");
     }
     for none in [Value::Null, json!({})] {
         assert_eq!(read(none).1, 0);

@@ -203,7 +203,7 @@ fn malformed_issues_are_reported_with_their_line() {
 }
 
 #[test]
-fn a_file_of_which_no_line_is_an_issue_is_refused() {
+fn a_file_without_a_line_that_is_an_issue_is_refused() {
     let events = "{\"revision\": 1, \"kind\": \"added\"}\n{\"revision\": 2, \"kind\": \"added\"}\n";
     for error in [import::frames(events).unwrap_err(), import::read(events).unwrap_err()] {
         assert_eq!(error.code(), "json");

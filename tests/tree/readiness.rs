@@ -167,14 +167,14 @@ fn advice_is_for_the_frame_that_can_follow_it() {
 }
 
 #[test]
-fn a_part_that_was_begun_anew_counts_in_its_newest_attempt() {
+fn a_part_that_was_begun_again_counts_in_its_newest_attempt() {
     let stack = plan();
     done(&stack, 2);
     stack.activate(f(4)).unwrap();
     stack.pop(f(4), PopStatus::Failed, Results::new("no")).unwrap();
     stack.edit(f(5), FrameEdit::default().depends_on([] as [Handle; 0])).unwrap();
     done(&stack, 5);
-    assert_eq!(stack.ready().unwrap(), [f(6)], "somebody has to decide what becomes of the failed part");
+    assert_eq!(stack.ready().unwrap(), [f(6)], "a person has to decide what becomes of the failed part");
     let again = stack.retry(f(4), None).unwrap().handle;
     assert_eq!(stack.ready().unwrap(), [again, f(6)], "it is where the failed one is");
     stack.activate(again).unwrap();

@@ -487,7 +487,7 @@ fn a_file_that_has_lost_most_of_its_plan_removes_nothing() {
 }
 
 #[test]
-fn a_new_entry_that_would_wait_for_itself_waits_for_somebody() {
+fn a_new_entry_that_would_wait_for_itself_waits_for_a_person() {
     let stack = recorded();
     update(&stack, &[issue("a", "open"), issue("b", "open")]);
     // Here `a` is below `b`. The file puts a frame that needs `b` below `a`.

@@ -111,7 +111,7 @@ fn only_failed_and_blocked_frames_are_retried_and_each_once() {
     assert_eq!(
         refused("a"),
         message(
-            "frame f2 is in_progress and cannot be retried; wait for its results; if no one works on it, pop it as \
+            "frame f2 is in_progress and cannot be retried; wait for its results; if no agent works on it, pop it as \
              failed first"
         )
     );
@@ -220,7 +220,7 @@ fn a_new_attempt_stands_where_the_earlier_one_stood_and_counts_alone() {
     assert_eq!(order(third), Some((1, 3, 3, 0)));
     assert_eq!(order(other), Some((2, 3, 3, 0)));
     assert_eq!(order(c), Some((3, 3, 3, 0)));
-    assert_eq!([a, second, b].map(order), [None; 3], "a frame that was begun anew has no position");
+    assert_eq!([a, second, b].map(order), [None; 3], "a frame that was begun again has no position");
     stack
         .read(|tree| {
             assert_eq!(tree.node(handle(1)).finished_children().len(), 0);
@@ -272,7 +272,7 @@ fn dependents_wait_for_the_newest_attempt() {
     assert_eq!(stack.read(|tree| tree.node(late).dependencies().to_vec()).unwrap(), [handle(2)], "they are one");
     assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()).unwrap(), [handle(4), late]);
     assert!(stack.ready().unwrap().contains(&late));
-    assert_eq!(stack.invalidate("a", "old").unwrap().dependents, [], "nobody depends on an earlier attempt");
+    assert_eq!(stack.invalidate("a", "old").unwrap().dependents, [], "no frame depends on an earlier attempt");
     assert_eq!(stack.invalidate(third, "wrong").unwrap().dependents, [handle(4), late]);
 }
 

@@ -30,7 +30,7 @@ fn a_caller_names_the_tree_of_the_parent_and_only_calls_without_one_use_the_acti
     let closed = stack.push(NewFrame::new("Late").caller("first")).unwrap_err();
     assert!(matches!(closed, Error::ParentClosed { handle, .. } if handle == first), "never another tree: {closed}");
     let late = stack.push(NewFrame::new("Late").id("late")).unwrap();
-    assert_eq!(parent(late).as_deref(), Some("second"), "nobody calls: the active one");
+    assert_eq!(parent(late).as_deref(), Some("second"), "no caller is named: the active one");
     stack.pop("late", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     let later = stack.plan(NewFrame::new("Later").caller("late")).unwrap();
     assert_eq!(

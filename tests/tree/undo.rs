@@ -156,10 +156,10 @@ fn a_worker_that_a_person_has_stopped_by_mistake_goes_on() {
     let hold = stack.work().hold(NewHold::new("one", 60_000)).unwrap().unwrap();
     assert_eq!(hold.handle, cart);
     // A caller that uses the stack directly may end a frame that a worker has.
-    let nobody = person(&stack, "");
-    nobody.pop(cart, PopStatus::Completed, "by mistake").unwrap();
+    let unnamed = person(&stack, "");
+    unnamed.pop(cart, PopStatus::Completed, "by mistake").unwrap();
     assert_eq!(stack.work().renew(&hold, 60_000).unwrap_err().code(), "not_free");
-    nobody.undo().unwrap();
+    unnamed.undo().unwrap();
     stack.work().renew(&hold, 60_000).unwrap();
     stack.as_actor(&hold).pop(cart, PopStatus::Completed, "done").unwrap();
 }
@@ -226,7 +226,7 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
         (usage.own_cost_micro_usd, usage.total_cost_micro_usd)
     };
     ask(100);
-    assert_eq!(costs(shop), (0, 0), "nobody knows a price yet");
+    assert_eq!(costs(shop), (0, 0), "no price is known yet");
     stack.record_cost(cart, "ses_2", 1_000).unwrap();
     ask(50);
     assert_eq!((costs(cart), costs(shop)), ((1_500, 1_500), (0, 1_500)));

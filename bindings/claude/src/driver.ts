@@ -1,7 +1,7 @@
 // The interface between the orchestrator and the program that runs its sessions: the Claude Agent SDK, or a
 // server of OpenCode.
 
-import type { Context, HostAnswer, HostEvent, LogLevel, SessionMessage, TakePrompt, Tool } from "callstack-core"
+import type { Context, HostAnswer, HostEvent, HostLogLevel, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
 /** The request to a model that an event reports. */
 export const requestOf = (event: HostEvent) => ("request" in event ? event.request : undefined)
@@ -9,7 +9,10 @@ export const requestOf = (event: HostEvent) => ("request" in event ? event.reque
 /** The parts of the context of a session's frame. */
 export type SessionContext = Pick<Context, "stable" | "volatile">
 
-/** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
+/**
+ * What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames
+ * above it.
+ */
 export interface SessionLimits {
   /** The frame's handle, such as `f3`. */
   frame: string
@@ -59,7 +62,7 @@ export interface SessionOwner {
   /** Reports an event to the engine. */
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Writes a line to the orchestrator's log. */
-  log(level: LogLevel, message: string, data: Record<string, unknown>): void
+  log(level: HostLogLevel, message: string, data: Record<string, unknown>): void
   /** Reports something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
   /** True while the frame of a session is in progress: neither its agent nor another actor has ended it. */
@@ -110,19 +113,24 @@ export interface SessionDriver {
    * owner may then call it again.
    */
   open(owner: SessionOwner): Promise<void>
-  /** True if a session ID has the form of this driver's sessions: other programs may have frames in the same stack. */
+  /**
+   * True if a session ID has the form of this driver's sessions: other programs may have frames in the same
+   * stack.
+   */
   isOwn(sessionID: string): boolean
   /** Returns the ID of a new session. Nothing runs before the first prompt. */
   start(parentID: string | undefined, title: string): Promise<string>
-  /** Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}. */
+  /**
+   * Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}.
+   */
   send(sessionID: string, prompt: string): Promise<void>
   /** Ends the current turn of a session, and of the sessions that it waits for. Their words are kept. */
   interrupt(sessionID: string): Promise<void>
   /** Reads the messages of a session; none if it does not exist. */
   messages(sessionID: string): Promise<readonly SessionMessage[]>
   /**
-   * Replaces the conversation of a session by a summary. Reports `sessionCompacting` and `sessionCompacted`. Returns false
-   * if that failed.
+   * Replaces the conversation of a session by a summary. Reports `sessionCompacting` and `sessionCompacted`.
+   * Returns false if that failed.
    */
   compact(sessionID: string): Promise<boolean>
   /**

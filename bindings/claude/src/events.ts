@@ -12,7 +12,10 @@ export type FlameEvent =
    * ended, if its agent has not ended it: it was interrupted, stopped or invalidated.
    */
   | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string; reason?: string }
-  /** A frame waits for a person. Answer with {@link Flame.answer}, or with `callstack answer` in another terminal. */
+  /**
+   * A frame waits for a person. Answer with {@link Flame.answer}, or with `callstack answer` in another
+   * terminal.
+   */
   | { kind: "waiting"; frame: Handle; title: string; question: string }
   /** A model has answered a request. */
   | { kind: "usage"; frame: Handle; request: ModelRequest }

@@ -299,7 +299,9 @@ export class Flame {
     return this.stack.outline(frame === undefined ? {} : { root: frame })
   }
 
-  /** Returns the tokens and the costs of a frame, alone and with everything below it. Costs are in US dollars. */
+  /**
+   * Returns the tokens and the costs of a frame, alone and with everything below it. Costs are in US dollars.
+   */
   usage(frame: FrameRef): Usage {
     this.stack.refresh()
     const usage = this.stack.usage(frame)

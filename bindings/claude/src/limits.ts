@@ -1,4 +1,5 @@
-// The limits of frames, with costs in US dollars. The engine keeps them and decides; see FrameLimits of callstack-core.
+// The limits of frames, with costs in US dollars. The engine keeps them and decides; see FrameLimits of
+// callstack-core.
 
 import type { FrameLimits as EngineLimits } from "callstack-core"
 import { given } from "./given.js"

@@ -8,7 +8,7 @@ import {
   type HostActions,
   type HostAnswer,
   type HostEvent,
-  type LogLevel,
+  type HostLogLevel,
   type SessionMessage,
   type Stack,
   type StackEvent,
@@ -178,7 +178,7 @@ export class Orchestrator implements HostActions, SessionOwner {
 
   // What the engine asks of its host.
 
-  log(level: LogLevel, message: string, data: Record<string, unknown>): void {
+  log(level: HostLogLevel, message: string, data: Record<string, unknown>): void {
     this.events.emit({ kind: "log", frame: undefined, level, message, data })
   }
 

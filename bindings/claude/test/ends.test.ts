@@ -213,7 +213,7 @@ test("a parent goes on although its child was answered before the parent was blo
   )
 })
 
-test("a task in the background of a frame that has ended keeps nobody waiting", () =>
+test("a task in the background of a frame that has ended does not keep the run waiting", () =>
   running(
     {
       f1: [

@@ -121,7 +121,7 @@ test("a session whose process hangs is killed, and its turn is repeated", { skip
   )
 })
 
-test("a busy API is asked again, and a transcript that is gone is begun anew", () => {
+test("a busy API is asked again, and a transcript that is gone is begun again", () => {
   const tree: Work = { title: "Root" }
   const script = (request: ModelRequest, world: World): Answer | undefined => {
     if (request.number === 1) return { status: 429, text: "slow down", headers: { "retry-after": "1" } }
@@ -224,13 +224,13 @@ test("a disk that is full is told to the agent, a stop still ends everything, an
 })
 
 test("a stack that may not be written is named, and the orchestrator can be closed", { skip: NO_OTHER_USER }, () => {
-  const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+  const otherUser = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
   return within(
     () => undefined,
     async (world) => {
       Stack.open(join(world.folder, ".callstack")).close()
       chmodSync(world.root, 0o755)
-      const host = startHost(world, { goal: "Root", through: nobody })
+      const host = startHost(world, { goal: "Root", through: otherUser })
       const failed = await host.line(({ kind }) => kind === "failed", "the error")
       assert.match(JSON.stringify(failed), /cannot write .*stack\.db.*: it is read-only/)
       assert.equal(await host.end, 0)

@@ -87,7 +87,7 @@ test("a stream has the events from the moment in which it was made, and a reader
     assert.equal((await left.next()).done, true)
   }))
 
-test("a listener that throws harms nobody, and streams have all events until the end", async () => {
+test("a listener that throws does no harm, and streams have all events until the end", async () => {
   const warnings: string[] = []
   const warned = (warning: Error) => warnings.push(warning.message)
   process.on("warning", warned)

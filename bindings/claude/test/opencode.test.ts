@@ -105,7 +105,7 @@ test("a root pushes a child, the child writes a file and pops, and the root pops
         { calls: [call("write", { filePath: "auth.ts", content: "// login\n" })] },
         { calls: [call("read", { filePath: "/etc/hosts" })] },
         (request) => {
-          assert.match(request.news[0]?.text ?? "", /No one can be asked for the permission external_directory/)
+          assert.match(request.news[0]?.text ?? "", /No person can be asked for the permission external_directory/)
           return { calls: [pop("bcrypt in auth.ts")] }
         },
       ],
@@ -317,12 +317,12 @@ test("what is not among the tools of a frame is refused, and what OpenCode would
       assert.match(answers[1] ?? "", /unavailable tool 'bash'/)
       assert.match(answers[2] ?? "", /unavailable tool 'webfetch'/)
       assert.match(answers[3] ?? "", /unavailable tool 'notes_add'/, "the configuration asks for it")
-      assert.match(answers[4] ?? "", /No one can be asked for the permission read/)
+      assert.match(answers[4] ?? "", /No person can be asked for the permission read/)
       assert.ok(!existsSync(join(world.folder, "made")))
 
       await flame.run("Make a file")
       assert.ok(existsSync(join(world.folder, "made")))
-      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /No one can be asked for the permission external_directory/)
+      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /No person can be asked for the permission external_directory/)
     },
     {
       driver: {
@@ -575,7 +575,7 @@ test("what cannot work is said at once", async () => {
   )
 })
 
-test("the driver answers nobody without its token", async () => {
+test("the driver does not answer a request without its token", async () => {
   let signalled: () => void = () => undefined
   const aborted = new Promise<void>((resolve) => {
     signalled = resolve

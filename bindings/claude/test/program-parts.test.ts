@@ -270,7 +270,7 @@ test("a run is about a new goal, a handle, or the only planned root", () => {
   stack.close()
 })
 
-test("the history is a file that nobody else may read", () => {
+test("the history is a file that only its owner may read", () => {
   const folder = mkdtempSync(join(tmpdir(), "flame-history-"))
   try {
     assert.equal(historyFile({ HOME: "/home/me" }), "/home/me/.local/state/callstack/flame_history")

@@ -15,7 +15,8 @@ const HEADING: &str = "\
 
 # Reference of the interface
 
-Every function of the library with its record types and errors, for C, Node and Python. The names are the same in
+Every function for stacks with its record types and errors, for C, Node and Python. What only C needs, such as
+`callstack_close` and the functions of errors and texts, is in `include/callstack.h`. The names are the same in
 all languages: `plan_children` is `callstack_plan_children` in C, `planChildren` in TypeScript and `plan_children` in
 Python. Keys of records are the same everywhere. In C a record is its JSON; `?` marks what can be absent. Rust
 programs use the crate: its documentation has the same functions with types of their own.
@@ -43,6 +44,8 @@ const GROUPS: [(&str, &str); 11] = [
 /// The whole document.
 pub fn document(api: &Api) -> String {
     let mut text = HEADING.to_owned();
+    let unknown = api.functions.iter().find(|function| GROUPS.iter().all(|(group, _)| *group != function.group));
+    assert!(unknown.is_none(), "GROUPS has no title for the group of {:?}", unknown.map(|function| &function.name));
     for (group, title) in GROUPS {
         let _ = write!(text, "## {title}\n\n");
         for function in api.functions.iter().filter(|function| function.group == group) {
@@ -130,7 +133,7 @@ fn code_names(text: &str) -> String {
 }
 
 fn record(name: &str, meaning: &str, shape: &Shape) -> String {
-    let mut text = format!("### {name}\n\n{}\n\n", paragraphs(&NAMES.apply(meaning)));
+    let mut text = format!("### {name} (record)\n\n{}\n\n", paragraphs(&NAMES.apply(meaning)));
     match shape {
         Shape::Object(fields) => table(&mut text, fields),
         Shape::Either(choices) => variants(&mut text, choices),
@@ -218,7 +221,7 @@ fn short(shape: &Shape) -> String {
         Shape::Flag => "true or false".to_owned(),
         Shape::Null => "null".to_owned(),
         Shape::Constant(value) => format!("`{value}`"),
-        Shape::Record(name) => format!("[{name}](#{})", name.to_lowercase()),
+        Shape::Record(name) => format!("[{name}](#{}-record)", name.to_lowercase()),
         Shape::List(item) => format!("list of {}", short(item)),
         Shape::Map(value) => format!("object of {}", short(value)),
         Shape::Object(fields) => {

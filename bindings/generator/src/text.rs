@@ -25,8 +25,7 @@ impl Names {
             applied.push_str(&more[..next]);
             rest = &more[next..];
         }
-        // A function in code marks stands without them where the language has links.
-        applied.replace("`{@link", "{@link").replace("}`", "}")
+        without_marks(&applied)
     }
 
     fn word(&self, word: &str) -> String {
@@ -38,6 +37,20 @@ impl Names {
             None => word.to_owned(),
         }
     }
+}
+
+/// A text whose links have no code marks around them: a function in code marks stands without them where the
+/// language has links.
+fn without_marks(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("`{@link ") {
+        let Some(length) = rest[start..].find("}`") else { break };
+        plain.push_str(&rest[..start]);
+        plain.push_str(&rest[start + 1..start + length + 1]);
+        rest = &rest[start + length + 2..];
+    }
+    plain + rest
 }
 
 /// The lines of a text that begin with `lead` (which includes the indentation).

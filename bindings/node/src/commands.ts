@@ -1,4 +1,5 @@
-// The slash commands of people, for hosts that have such: what is typed, and what the tools of the engine do with it.
+// The slash commands of people, for hosts that have such: what is typed, and what the tools of the engine do
+// with it.
 
 import type { HostAnswer } from "./host.js"
 import type { Stack } from "./stack.js"
@@ -37,7 +38,8 @@ const STOPPED = "a person has stopped it"
 /**
  * Returns the commands.
  *
- * @param calls - Where begun frames are worked on: each in a session of its own, or in the conversation that begins them.
+ * @param calls - Where begun frames are worked on: each in a session of its own, or in the conversation that
+ * begins them.
  */
 export function slashCommands(calls: "session" | "conversation"): SlashCommand[] {
   // A person does not wait for the end of a call.
@@ -201,9 +203,11 @@ export async function runCommand(command: SlashCommand, place: CommandPlace, tex
 }
 
 /**
- * Returns what the model is told of a command that was carried out. It does not get what a person only looks at.
+ * Returns what the model is told of a command that was carried out. It does not get what a person only looks
+ * at.
  *
- * @param typed - What the person has typed behind the name: of what a command has changed, the answer may say only a part.
+ * @param typed - What the person has typed behind the name: of what a command has changed, the answer may say
+ * only a part.
  */
 export function commandNote({ name, changes }: SlashCommand, typed: string, { text, isError }: CommandAnswer): string {
   const answer = text.trim()

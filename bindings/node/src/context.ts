@@ -3,15 +3,15 @@
 import { type ContextParts, Native } from "./native.js"
 
 /**
- * The context of a frame: what its agent should see before the next model call. Use either `xml`, or `stable` and
- * `volatile`: both ways carry the same information.
+ * The context of a frame: what its agent should see before the next model call. Use either `xml`, or `stable`
+ * and `volatile`: both ways carry the same information.
  */
 export class Context {
   /** The whole context as one XML document, the stable part first. */
   readonly xml: string
   /**
-   * The part that rarely changes, for the system prompt. It keeps its bytes, so that prompt caches stay valid, until a
-   * frame is pushed, popped or invalidated, or a chunk that it shows changes.
+   * The part that rarely changes, for the system prompt. It keeps its bytes, so that prompt caches stay
+   * valid, until a frame is pushed, popped or invalidated, or a chunk that it shows changes.
    */
   readonly stable: string
   /** The part that changes often. Put it after the newest message. */
@@ -29,8 +29,8 @@ export class Context {
 }
 
 /**
- * Returns what has changed in a volatile part, for a conversation that keeps what it was told: a whole new part would leave the
- * older one beside it. Empty if nothing has changed; `now` itself if that is not longer.
+ * Returns what has changed in a volatile part, for a conversation that keeps what it was told: a whole new
+ * part would leave the older one beside it. Empty if nothing has changed; `now` itself if that is not longer.
  *
  * @param before - The volatile part that the conversation was told last.
  * @param now - The newest one.

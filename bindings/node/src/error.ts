@@ -3,8 +3,8 @@
 import type { NativeErrorCode, NativeErrorDetails } from "./generated/errors.js"
 
 /**
- * What kind of error it is: one of the library, or one of this package. `closed`: the stack was closed. `library`: the native
- * library was not found, cannot be loaded, or has another interface.
+ * What kind of error it is: one of the library, or one of this package. `closed`: the stack was closed.
+ * `library`: the native library was not found, cannot be loaded, or has another interface.
  */
 export type ErrorCode = NativeErrorCode | "closed" | "library"
 
@@ -21,13 +21,15 @@ export interface ErrorDetails extends NativeErrorDetails {
 }
 
 /**
- * Thrown by a call that failed. The call has changed nothing. The message says what to do and can be shown to an agent.
+ * Thrown by a call that failed. The call has changed nothing. The message says what to do and can be shown to
+ * an agent.
  *
  * ```js
  * try {
  *   stack.activate("f9")
  * } catch (error) {
- *   if (error instanceof CallstackError && error.code === "unknown_frame") console.log(error.details.reference)
+ *   const isUnknown = error instanceof CallstackError && error.code === "unknown_frame"
+ *   if (isUnknown) console.log(error.details.reference)
  * }
  * ```
  */
@@ -35,7 +37,10 @@ export class CallstackError extends Error {
   override readonly name = "CallstackError"
   /** The kind of the error, for programs. */
   readonly code: ErrorCode
-  /** The values in the message, such as `{ handle: "f3", total: 100, needed: 214, unit: "tokens" }` for `budget_too_small`. */
+  /**
+   * The values in the message, such as `{ handle: "f3", total: 100, needed: 214, unit: "tokens" }` for
+   * `budget_too_small`.
+   */
   readonly details: ErrorDetails
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {

@@ -1,17 +1,21 @@
-// A host of the engine: reports events, carries out the effects that they cause, lets tool calls wait for their answers,
-// and polls the engine when something is due. What a host has to do itself is in `HostActions`.
+// A host of the engine: reports events, carries out the effects that they cause, lets tool calls wait for
+// their answers, and polls the engine when something is due. What a host has to do itself is in
+// `HostActions`.
 
 import type { Context } from "./context.js"
 import type { Effect, Handle, HostEvent, HostSettings, SessionMessage } from "./generated/types.js"
 import type { Stack } from "./stack.js"
 
 /** The level of a line in a host's log. */
-export type LogLevel = "debug" | "info" | "warn" | "error"
+export type HostLogLevel = "debug" | "info" | "warn" | "error"
 
-/** What a host does with its sessions. Each method may reject: the failure is reported to the engine, or logged. */
+/**
+ * What a host does with its sessions. Each method may reject: the failure is reported to the engine, or
+ * logged.
+ */
 export interface HostActions {
   /** Writes a line to the log of the host. */
-  log(level: LogLevel, message: string, data: Record<string, unknown>): void
+  log(level: HostLogLevel, message: string, data: Record<string, unknown>): void
   /** Creates a session for a frame, and returns its ID. It is recorded before the session is prompted. */
   createSession(parentID: string, title: string): Promise<string>
   /** Describes a session; undefined if it does not exist. */
@@ -23,8 +27,8 @@ export interface HostActions {
   /** Ends the current turn of a session. What it has said is kept. */
   abort(sessionID: string): Promise<void>
   /**
-   * Compacts a session, and returns when that has ended. Reports `sessionCompacting` before it asks for the summary, and
-   * `sessionCompacted` with messages after a success. Returns false if there is no summary.
+   * Compacts a session, and returns when that has ended. Reports `sessionCompacting` before it asks for the
+   * summary, and `sessionCompacted` with messages after a success. Returns false if there is no summary.
    */
   compact(sessionID: string): Promise<boolean>
 }
@@ -60,13 +64,14 @@ const LONGEST_DELAY = 2 ** 31 - 1
 const AFTER_FAILURE = 1000
 
 /**
- * Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator. The engine decides, the
- * actions carry out.
+ * Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator. The engine
+ * decides, the actions carry out.
  *
  * ```js
  * const host = new Host(Stack.open("stack"), actions)
- * await host.report({ kind: "message", sessionID: "ses_1", messageID: "m1", role: "user", text: "Build the shop" })
- * const criteria = { successCriteria: "Totals are right in all currencies", successCriteriaCompacted: "Totals right" }
+ * const prompt = { kind: "message", sessionID: "ses_1", messageID: "m1", role: "user" }
+ * await host.report({ ...prompt, text: "Build the shop" })
+ * const criteria = { successCriteria: "Totals are right", successCriteriaCompacted: "Totals right" }
  * const { text } = await host.tool("ses_1", "stack_frame_push", { title: "Cart", ...criteria }, signal)
  * ```
  */
@@ -113,7 +118,10 @@ export class Host {
     if (!this.#isClosed) await this.#perform(this.stack.report(event), takePrompt)
   }
 
-  /** Polls the engine now and carries out what is due. The host does so by itself when the engine has a deadline. */
+  /**
+   * Polls the engine now and carries out what is due. The host does so by itself when the engine has a
+   * deadline.
+   */
   async poll(): Promise<void> {
     if (!this.#isClosed) await this.#perform(this.stack.poll())
   }
@@ -128,8 +136,8 @@ export class Host {
   }
 
   /**
-   * Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. `args` can also be their JSON text, as
-   * model APIs deliver it.
+   * Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. `args` can
+   * also be their JSON text, as model APIs deliver it.
    */
   async tool(sessionID: string, name: string, args: object | string, signal?: CancelSignal): Promise<HostAnswer> {
     try {
@@ -172,7 +180,8 @@ export class Host {
 
   async #perform(effects: readonly Effect[], takePrompt?: TakePrompt): Promise<void> {
     this.#schedule()
-    // A failure of one effect must not keep the others from being carried out: one of them may answer a tool call.
+    // A failure of one effect must not keep the others from being carried out: one of them may answer a tool
+    // call.
     for (const effect of effects) await this.attempt(effect.kind, () => this.#performOne(effect, takePrompt))
   }
 
@@ -229,7 +238,10 @@ export class Host {
     await this.#end(call, error)
   }
 
-  /** Reports the end of a call. If the engine cannot record it, the tool call that waits gets the reason as its answer. */
+  /**
+   * Reports the end of a call. If the engine cannot record it, the tool call that waits gets the reason as
+   * its answer.
+   */
   async #end(call: number, error: string | undefined): Promise<void> {
     try {
       await this.report({ kind: "callEnded", call, error })
@@ -258,7 +270,10 @@ export class Host {
     })
   }
 
-  /** Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer again. */
+  /**
+   * Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer
+   * again.
+   */
   #schedule(): void {
     clearTimeout(this.#timer)
     const deadline = this.#isClosed ? undefined : this.stack.deadline()
@@ -272,7 +287,10 @@ export class Host {
     this.#timer.unref()
   }
 
-  /** Polls. If that fails, for example because the disk is full, it is tried again: a time limit must not be forgotten. */
+  /**
+   * Polls. If that fails, for example because the disk is full, it is tried again: a time limit must not be
+   * forgotten.
+   */
   async #pollOrRepeat(): Promise<void> {
     try {
       await this.poll()

@@ -1,9 +1,9 @@
 // JSON at the boundary to the native library.
 
 /**
- * Reads a record that the native library has written. Its shape is not checked here: the Rust tests hold the library to
- * the documented shapes, and a check in JavaScript would cost more than most calls. This is the only place where text
- * becomes a typed record.
+ * Reads a record that the native library has written. Its shape is not checked here: the Rust tests hold the
+ * library to the documented shapes, and a check in JavaScript would cost more than most calls. This is the
+ * only place where text becomes a typed record.
  */
 export function readJson<T>(text: string): T {
   return JSON.parse(text) as T

@@ -43,8 +43,8 @@ export const SUPPORTED: readonly string[] = [
 ]
 
 /**
- * Returns the file of the library. Looks at the environment variable `CALLSTACK_LIBRARY`, then in the platform's package,
- * then in the source tree. If `CALLSTACK_LIBRARY` is set, only that file counts.
+ * Returns the file of the library. Looks at the environment variable `CALLSTACK_LIBRARY`, then in the
+ * platform's package, then in the source tree. If `CALLSTACK_LIBRARY` is set, only that file counts.
  *
  * @throws a {@link CallstackError} with code `library` that lists all places, if none has the file.
  */

@@ -3,7 +3,9 @@
 /** A line is cut to this number of characters. */
 const LONGEST = 160
 
-/** Makes one line that a terminal can show, of a text that agents have written in part. A long line is cut. */
+/**
+ * Makes one line that a terminal can show, of a text that agents have written in part. A long line is cut.
+ */
 export function singleLine(text: string): string {
   const characters = Array.from(text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim())
   if (characters.length <= LONGEST) return characters.join("")

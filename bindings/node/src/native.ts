@@ -48,7 +48,8 @@ const ABSENT = { data: null, len: 0 }
 export class Native {
   static #loaded: Native | undefined
 
-  // koffi's objects must not be collected: their finalizers make calls that Bun 1.3 forbids there, and Bun crashes.
+  // koffi's objects must not be collected: their finalizers make calls that Bun 1.3 forbids there, and Bun
+  // crashes.
   static readonly #kept: unknown[] = [VIEW]
 
   readonly #functions: ReadonlyMap<Name, Foreign>
@@ -65,7 +66,10 @@ export class Native {
   readonly #outputs = [this.#words, this.#words.subarray(TEXT_WORDS)]
   readonly #error = this.#words.subarray(OUTPUT_WORDS)
 
-  /** Returns the library. The first call finds and loads it. Throws a {@link CallstackError} with code `library`. */
+  /**
+   * Returns the library. The first call finds and loads it. Throws a {@link CallstackError} with code
+   * `library`.
+   */
   static get(): Native {
     Native.#loaded ??= new Native(findLibrary())
     return Native.#loaded

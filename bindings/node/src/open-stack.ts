@@ -29,8 +29,8 @@ export abstract class OpenStack implements Disposable {
   }
 
   /**
-   * Flushes and frees the stack. Closing it again does nothing. If the flush fails, the stack is closed all the same and the
-   * error says what could not be written.
+   * Flushes and frees the stack. Closing it again does nothing. If the flush fails, the stack is closed all
+   * the same and the error says what could not be written.
    */
   close(): void {
     if (this.#open === undefined) return

@@ -25,16 +25,18 @@ type Complete<T> = { [Key in keyof T]-?: Exclude<T[Key], undefined> }
 /**
  * A call stack: a tree of frames, and a context for each frame.
  *
- * A stack in a folder is persistent: when a command returns, its change survives the death of the process. Several
- * processes and worker threads may open the same folder at the same time, each with its own `Stack`.
+ * A stack in a folder is persistent: when a command returns, its change survives the death of the process.
+ * Several processes and worker threads may open the same folder at the same time, each with its own `Stack`.
  *
- * Calls are synchronous. A call that fails throws a {@link CallstackError} and changes nothing. Every method that takes a
- * {@link FrameRef} may throw `unknown_frame` or `ambiguous_frame`; every command on a stack in a folder may throw
- * `busy`, `disk_full`, `read_only`, `io` or `damaged`; after {@link Stack.close} every other method throws `closed`.
+ * Calls are synchronous. A call that fails throws a {@link CallstackError} and changes nothing. Every method
+ * that takes a {@link FrameRef} may throw `unknown_frame` or `ambiguous_frame`; every command on a stack in a
+ * folder may throw `busy`, `disk_full`, `read_only`, `io` or `damaged`; after {@link Stack.close} every other
+ * method throws `closed`.
  *
- * If a command throws `damaged`, the database has an event that cannot be read or does not fit. All later commands then
- * throw the same, and nothing is written any more. Queries continue with the frames before the damage:
- * {@link Stack.exportHistory} returns the events before it, and {@link Stack.rebuild} makes a new stack of them.
+ * If a command throws `damaged`, the database has an event that cannot be read or does not fit. All later
+ * commands then throw the same, and nothing is written any more. Queries continue with the frames before the
+ * damage: {@link Stack.exportHistory} returns the events before it, and {@link Stack.rebuild} makes a new
+ * stack of them.
  *
  * ```js
  * using stack = Stack.open(".opencode/stack")   // or close() it
@@ -48,11 +50,12 @@ export class Stack extends StackMethods {
   /**
    * Opens the stack in a folder. Creates the folder and the stack if they do not exist.
    *
-   * @param folder - A path, absolute or relative to the working directory; or the URL of a stack in PostgreSQL,
-   * `postgres://HOST/DATABASE/STACK`, with the native library that `make native-postgres` builds (`CALLSTACK_LIBRARY` names it).
-   * @throws `damaged` or `version` if a file cannot be read or comes from a newer version (the file is left unchanged),
-   * `empty` if the folder is the empty string, `json` for wrong options, `disconnected` if the server cannot be reached,
-   * `library` for a URL if the native library was built without PostgreSQL.
+   * @param folder - A path, absolute or relative to the working directory; or the URL of a stack in
+   * PostgreSQL, `postgres://HOST/DATABASE/STACK`, with the native library that `make native-postgres` builds
+   * (`CALLSTACK_LIBRARY` names it).
+   * @throws `damaged` or `version` if a file cannot be read or comes from a newer version (the file is left
+   * unchanged), `empty` if the folder is the empty string, `json` for wrong options, `disconnected` if the
+   * server cannot be reached, `library` for a URL if the native library was built without PostgreSQL.
    */
   static open(folder: string, options?: StackOptions): Stack {
     const native = Native.get()
@@ -72,8 +75,8 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Creates a stack in memory from a state: an object, or the text of a `state.json`. Inconsistencies are repaired and
-   * listed in {@link Stack.info}; no frame is lost.
+   * Creates a stack in memory from a state: an object, or the text of a `state.json`. Inconsistencies are
+   * repaired and listed in {@link Stack.info}; no frame is lost.
    *
    * @throws `json` if the text is not a state, `version` if it comes from a newer version.
    */
@@ -83,10 +86,11 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Rebuilds a stack in an empty folder from the text of {@link Stack.exportHistory}: the same frames, handles and history.
+   * Rebuilds a stack in an empty folder from the text of {@link Stack.exportHistory}: the same frames,
+   * handles and history.
    *
-   * @throws `not_empty` if the folder holds a stack, `json` or `history` (which name the line or the event) if the text
-   * is damaged or incomplete.
+   * @throws `not_empty` if the folder holds a stack, `json` or `history` (which name the line or the event)
+   * if the text is damaged or incomplete.
    */
   static rebuild(folder: string, history: string, options?: StackOptions): Stack {
     return new Stack(Native.get().value("rebuild", undefined, folder, history, writeJson(options)))
@@ -94,8 +98,9 @@ export class Stack extends StackMethods {
 
   /**
    * Returns the default settings of contexts. The environment variables `STACK_TOKEN_BUDGET_TOTAL`,
-   * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens) override them.
-   * A variable that is not a whole number of at least 1 leaves the default, and emits a warning of the process.
+   * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens)
+   * override them. A variable that is not a whole number of at least 1 leaves the default, and emits a
+   * warning of the process.
    */
   static settings(): Complete<Settings> & { budget: Complete<Omit<Budget, "bytes">> } {
     const [settings, problems] = Native.get().twoTexts("settings")
@@ -104,21 +109,23 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Returns all tools for agents, also those that a host does not offer, or the tools of a run: see {@link ToolQuery}.
+   * Returns all tools for agents, also those that a host does not offer, or the tools of a run: see
+   * {@link ToolQuery}.
    *
-   * @throws `json` for an unknown key or a wrong type, `setting` for a name that is empty, longer than 64 characters, or
-   * has control characters.
+   * @throws `json` for an unknown key or a wrong type, `setting` for a name that is empty, longer than 64
+   * characters, or has control characters.
    */
   static tools(query?: ToolQuery): Tool[] {
     return readJson(Native.get().text("tools", undefined, writeJson(query)))
   }
 
   /**
-   * Returns the tools that the host registers for its agents: those of the setting `tools` of {@link Stack.configure}. Call
-   * it after `configure`.
+   * Returns the tools that the host registers for its agents: those of the setting `tools` of
+   * {@link Stack.configure}. Call it after `configure`.
    *
    * ```js
-   * stack.configure({ tools: ["standard", "stack_tree"], context: { tools: { prefix: "mcp__callstack__" } } })
+   * const context = { tools: { prefix: "mcp__callstack__" } }
+   * stack.configure({ tools: ["standard", "stack_tree"], context })
    * const tools = stack.tools()
    * ```
    */
@@ -127,24 +134,25 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Returns the same stack for an actor. What other actors hold is theirs: commands of the returned stack that begin, continue,
-   * end, block or invalidate such a frame throw `held`. A conversation, or a person with a name, holds what it begins. If the
-   * actor is a hold, each command throws `hold_lost` when another actor has held that frame since. Close the returned stack
-   * too. Commands of this stack work as before.
+   * Returns the same stack for an actor. What other actors hold is theirs: commands of the returned stack
+   * that begin, continue, end, block or invalidate such a frame throw `held`. A conversation, or a person
+   * with a name, holds what it begins. If the actor is a hold, each command throws `hold_lost` when another
+   * actor has held that frame since. Close the returned stack too. Commands of this stack work as before.
    */
   asActor(actor: Actor): Stack {
     return new Stack(this.made("as_actor", writeJson(actor)))
   }
 
   /**
-   * Returns the context of a frame: what its agent should see before the next model call. It never exceeds its budget. A
-   * cache answers repeated calls with the same settings until something in the context changes.
+   * Returns the context of a frame: what its agent should see before the next model call. It never exceeds
+   * its budget. A cache answers repeated calls with the same settings until something in the context changes.
    *
    * ```js
    * const { stable, volatile, tokens } = stack.context("ses_1", { budget: { total: 2000 } })
    * ```
    *
-   * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details; `setting` or `json` for wrong settings.
+   * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details; `setting` or
+   * `json` for wrong settings.
    */
   context(frame: FrameRef, settings?: Settings): Context {
     const parts = this.contextParts("context", frame, writeJson(settings))
@@ -153,7 +161,7 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Returns which frames and chunks were considered for the context of a frame, and how much of each it shows.
+   * Returns which frames and chunks were considered for a context, and how much of each it shows.
    *
    * @throws what {@link context} throws.
    */
@@ -162,8 +170,8 @@ export class Stack extends StackMethods {
   }
 
   /**
-   * Returns the context of a session's frame, made with the settings of {@link Stack.configure}. Returns undefined if the
-   * session has no frame, or if the settings give it no context.
+   * Returns the context of a session's frame, made with the settings of {@link Stack.configure}. Returns
+   * undefined if the session has no frame, or if the settings give it no context.
    *
    * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details.
    */

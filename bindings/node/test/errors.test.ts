@@ -16,7 +16,7 @@ test("an error has a code, a message and the values of the message", () => {
   assert.equal(error.name, "CallstackError")
   assert.match(
     error.message,
-    /^frame f1 is in_progress and cannot become in_progress; another actor has begun it: leave/,
+    /^frame f1 is in_progress and cannot become in_progress; it has begun already: if the work/,
   )
   assert.deepEqual(error.details, { handle: "f1", from: "in_progress", to: "in_progress" })
 

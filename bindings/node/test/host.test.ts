@@ -8,7 +8,7 @@ import {
   type HostActions,
   type HostEvent,
   type HostSettings,
-  type LogLevel,
+  type HostLogLevel,
   type SessionMessage,
   Stack,
   type ToolNames,
@@ -172,7 +172,7 @@ class Sessions implements HostActions {
     return this.host.tool("ses_1", "stack_frame_push", CART, signal)
   }
 
-  log(level: LogLevel, message: string): void {
+  log(level: HostLogLevel, message: string): void {
     this.lines.push(`${level}: ${message}`)
   }
 

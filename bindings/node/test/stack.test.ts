@@ -125,7 +125,7 @@ test("limits and costs are those of the tree", () => {
   assert.throws(() => stack.setLimits(cart, { maxTokens: 0 }), { code: "setting" })
 })
 
-test("a failed frame is begun anew", () => {
+test("a failed frame is begun again", () => {
   using stack = Stack.inMemory()
   const root = stack.push({ title: "Build", sessionID: "ses_1" })
   const print = stack.push({ title: "Print", parent: root })
@@ -169,7 +169,7 @@ test("workers hold frames, and old holds are refused", async () => {
   )
   using worker = stack.asActor(second)
   worker.addArtifact(cart, "cart.ts")
-  // A part that somebody plans meanwhile is not lost.
+  // A part that another actor plans meanwhile is not lost.
   const part = stack.plan({ title: "Part", parent: cart })
   const split = stack.finish(second, { end: "done", results: "half" })
   assert.deepEqual([split.status, stack.frame(cart).results], ["in_progress", "half"])
@@ -179,18 +179,18 @@ test("workers hold frames, and old holds are refused", async () => {
   const other = { kind: "conversation", name: "codex/1" } as const
   using conversation = stack.asActor(other)
   const end = { end: "done", results: "done in full", resultsCompacted: "done" } as const
-  // The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
+  // The frame was put back for its part: the worker holds it again, when its wait of a second is over.
   fails(() => stack.finish(second, end), "not_free")
-  let anew: Hold | undefined
-  for (let looks = 0; !anew && looks < 500; looks++) {
-    anew = stack.hold({ name: "two", lease: 60_000 })
+  let third: Hold | undefined
+  for (let looks = 0; !third && looks < 500; looks++) {
+    third = stack.hold({ name: "two", lease: 60_000 })
     await setTimeout(20)
   }
-  assert.ok(anew)
-  assert.deepEqual(stack.standing(anew), { kind: "held" })
+  assert.ok(third)
+  assert.deepEqual(stack.standing(third), { kind: "held" })
   fails(() => stack.standing(first), "hold_lost")
-  assert.deepEqual(stack.finish(anew, end), { status: "completed" })
-  assert.deepEqual(stack.standing(anew), { kind: "ended", status: "completed" })
+  assert.deepEqual(stack.finish(third, end), { status: "completed" })
+  assert.deepEqual(stack.standing(third), { kind: "ended", status: "completed" })
   const mail = conversation.push({ title: "Mail", parent: null })
   assert.equal(stack.frame(mail).holder?.name, "codex/1")
   using another = stack.asActor({ ...other, name: "codex/2" })
@@ -198,10 +198,10 @@ test("workers hold frames, and old holds are refused", async () => {
   using taker = stack.asActor({ ...other, name: "codex/2", takesOver: true })
   taker.pop(mail, { status: "completed", results: "done" })
   assert.deepEqual([stack.frame(cart).results, stack.frame(cart).resultsCompacted], ["done in full", "done"])
-  fails(() => stack.finish(anew, { end: "failed", results: "no" }), "not_free")
+  fails(() => stack.finish(third, { end: "failed", results: "no" }), "not_free")
   assert.equal(stack.frame(cart).holder?.generation, 3)
   assert.deepEqual(stack.workLeft(shop), { free: 0, held: 0, later: 0, waiting: 0, begun: 0, blocked: 0, assigned: 0 })
-  fails(() => stack.renew(anew, { lease: 60_000 }), "not_free")
+  fails(() => stack.renew(third, { lease: 60_000 }), "not_free")
   fails(() => stack.hold({ name: "one", lease: 1e12 }), "setting")
   fails(() => stack.hold({ name: "one", lease: 0 }), "setting")
   fails(() => stack.hold({ name: "one", lease: -1 }), "json")

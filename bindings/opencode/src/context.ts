@@ -1,4 +1,5 @@
-// Adds contexts to model requests: the stable part to the system prompt, the volatile part after the newest message.
+// Adds contexts to model requests: the stable part to the system prompt, the volatile part after the newest
+// message.
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part } from "@opencode-ai/sdk"
@@ -37,7 +38,10 @@ export class Context {
     this.#client = client
   }
 
-  /** Requests the prompts of the helper agents early, so that {@link Context.addStable} does not wait for them. */
+  /**
+   * Requests the prompts of the helper agents early, so that {@link Context.addStable} does not wait for
+   * them.
+   */
   prepare(): Promise<string[]> {
     this.#helperPrompts ??= this.#readHelperPrompts()
     // Try again next time. The caller that awaits the promise gets the error.

@@ -112,7 +112,10 @@ export function isCompacted(messages: readonly { info: Message }[]): boolean {
   return newest !== undefined && newest.error === undefined
 }
 
-/** Returns the text of a message: its text parts, one per line, without those that OpenCode or the plugin generated. */
+/**
+ * Returns the text of a message: its text parts, one per line, without those that OpenCode or the plugin
+ * generated.
+ */
 export function textOf(parts: readonly Part[]): string {
   const texts = parts.map((part) =>
     part.type === "text" && part.synthetic !== true && part.ignored !== true ? part.text : "",
@@ -134,7 +137,10 @@ export function isForPeople(parts: readonly Part[]): boolean {
   return parts.some((part) => part.type === "text" && part.ignored === true)
 }
 
-/** Returns the path of the file with which a tool was called: relative to the project's folder if the file is inside it. */
+/**
+ * Returns the path of the file with which a tool was called: relative to the project's folder if the file is
+ * inside it.
+ */
 export function pathOf(directory: string, args: unknown, metadata: unknown): string | undefined {
   const path = textAt(metadata, "filepath") ?? textAt(args, "filePath")
   return path && within(directory, path)
@@ -145,7 +151,9 @@ export function commandOf(tool: string, args: unknown): string | undefined {
   return tool === "bash" ? textAt(args, "command") : undefined
 }
 
-/** Returns the changes of a tool that changes several files, such as `apply_patch`. Its metadata lists them. */
+/**
+ * Returns the changes of a tool that changes several files, such as `apply_patch`. Its metadata lists them.
+ */
 export function changesOf(directory: string, metadata: unknown): FileChange[] {
   const files = typeof metadata === "object" && metadata !== null && "files" in metadata ? metadata.files : undefined
   return Array.isArray(files) ? files.flatMap((file: unknown) => changeOf(directory, file) ?? []) : []

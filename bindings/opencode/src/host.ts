@@ -5,7 +5,9 @@ import type { Host as Engine, HostActions, Stack } from "callstack-core"
 import { Adapter, isCompacted, messageOf } from "./adapter.js"
 import type { Entry } from "./context.js"
 
-/** The module of the engine. It is passed on, because a static import of it is not possible: see plugin.ts. */
+/**
+ * The module of the engine. It is passed on, because a static import of it is not possible: see plugin.ts.
+ */
 type Callstack = Pick<typeof import("callstack-core"), "fold" | "Host">
 
 /** Connects one stack with OpenCode. */
@@ -28,7 +30,10 @@ export class Host extends Adapter implements HostActions {
     messages.splice(0, messages.length, ...(JSON.parse(request) as Entry[]))
   }
 
-  /** Shows a line for a few seconds in OpenCode's terminal interface, which does not draw the titles of such tools. */
+  /**
+   * Shows a line for a few seconds in OpenCode's terminal interface, which does not draw the titles of such
+   * tools.
+   */
   notify(message: string): void {
     void this.client.tui.showToast({ body: { message, variant: "info" } }).catch(() => undefined)
   }

@@ -1,4 +1,5 @@
-// Starts the plugin: opens the stack, and connects the engine with OpenCode's hooks. The engine makes all decisions.
+// Starts the plugin: opens the stack, and connects the engine with OpenCode's hooks. The engine makes all
+// decisions.
 
 import { resolve } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
@@ -6,7 +7,10 @@ import { hooks } from "./adapter.js"
 import { Commands } from "./commands.js"
 import { Host } from "./host.js"
 
-/** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
+/**
+ * Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no
+ * hooks.
+ */
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
   // An orchestrator that runs its sessions in this server has an engine of its own.
   if (process.env["CALLSTACK_FLAME_URL"] !== undefined) return {}

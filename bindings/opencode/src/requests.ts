@@ -1,4 +1,5 @@
-// The requests to models, as the engine records them: their tokens, their time and how many messages they had.
+// The requests to models, as the engine records them: their tokens, their time and how many messages they
+// had.
 
 import type { AssistantMessage, Message } from "@opencode-ai/sdk"
 import type { ModelRequest } from "callstack-core"
@@ -41,7 +42,10 @@ export class Requests {
     return newest && { model: newest.model, messages: newest.messages, failed: true }
   }
 
-  /** Returns the request that a finished message answers, the first time; undefined if no model has written it. */
+  /**
+   * Returns the request that a finished message answers, the first time; undefined if no model has written
+   * it.
+   */
   answered({
     sessionID,
     providerID,
@@ -54,7 +58,8 @@ export class Requests {
   }: AssistantMessage): ModelRequest | undefined {
     const { created, completed = created } = time
     const prepared = this.#prepared.get(sessionID) ?? []
-    // OpenCode makes the message of a compaction after it has prepared the request, and other messages before it.
+    // OpenCode makes the message of a compaction after it has prepared the request, and other messages before
+    // it.
     const request = prepared.findLast(({ at }) => at <= completed && (created <= at || summary === true))
     if (request === undefined) return undefined
     // OpenCode finishes a message when its tools have ended, but the answer itself ended when the last tool
@@ -73,7 +78,8 @@ export class Requests {
       reasoning: tokens.reasoning,
       duration,
       messages: request.messages,
-      // A prompt that is too long leaves a message without an error, because OpenCode compacts and asks again.
+      // A prompt that is too long leaves a message without an error, because OpenCode compacts and asks
+      // again.
       failed: error !== undefined || finish === undefined,
     }
   }

@@ -159,7 +159,7 @@ test("a child without a pop is asked for a summary, and a checkpoint in a pushed
   assert.equal(frames().get("Forgetful")?.status, "blocked")
 })
 
-test("a failed frame is begun anew by a new session that knows why it failed", async (t) => {
+test("a failed frame is begun again by a new session that knows why it failed", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({

@@ -17,7 +17,10 @@ const NONE: Parts = { stable: "", volatile: "" }
 /** The requests of one session. */
 export class Context {
   readonly #host: Host
-  /** The stable part in the system prompt of the present run of the agent. pi keeps that prompt until the person writes again. */
+  /**
+   * The stable part in the system prompt of the present run of the agent. pi keeps that prompt until the
+   * person writes again.
+   */
   #begun = ""
   /** The context of the request that is being prepared. */
   #context = NONE

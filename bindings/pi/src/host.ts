@@ -1,7 +1,7 @@
 // pi as a host of the engine: one conversation, in which the agent works on all its frames.
 
 import type { ExtensionContext } from "@mariozechner/pi-coding-agent"
-import type { Host as Engine, HostActions, LogLevel, SessionMessage, Stack } from "callstack-core"
+import type { Host as Engine, HostActions, HostLogLevel, SessionMessage, Stack } from "callstack-core"
 import { printable } from "callstack-core/people"
 import { messagesOf, sessionMessage } from "./messages.js"
 
@@ -43,7 +43,7 @@ export class Host implements HostActions {
   }
 
   /** Shows what has failed. pi has no log; the history of the stack has everything else. */
-  log(level: LogLevel, message: string, data: Record<string, unknown> = {}): void {
+  log(level: HostLogLevel, message: string, data: Record<string, unknown> = {}): void {
     if (this.#isClosed) return
     const { error } = data
     const isFailure = level === "error" || (level === "warn" && (error !== undefined || Object.keys(data).length === 0))

@@ -1,5 +1,5 @@
-// The entry point of the extension: opens the stack of the project when pi opens a session, and connects the engine with pi's
-// events. The engine makes all decisions.
+// The entry point of the extension: opens the stack of the project when pi opens a session, and connects the
+// engine with pi's events. The engine makes all decisions.
 
 import type { ExtensionAPI, ExtensionContext } from "@mariozechner/pi-coding-agent"
 import { registerCommands } from "./commands.js"

@@ -57,7 +57,10 @@ export function messagesOf(branch: readonly SessionEntry[]): Message[] {
   return branch.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
 }
 
-/** Returns the path of a file that a tool was called with: relative to the project's folder if the file is inside it. */
+/**
+ * Returns the path of a file that a tool was called with: relative to the project's folder if the file is
+ * inside it.
+ */
 export function pathOf(directory: string, input: Record<string, unknown>): string | undefined {
   const { path } = input
   if (typeof path !== "string" || path === "") return undefined

@@ -1,4 +1,5 @@
-// The requests to models, as the engine records them: their tokens, their time and how many messages they had.
+// The requests to models, as the engine records them: their tokens, their time and how many messages they
+// had.
 
 import type { ModelRequest } from "callstack-core"
 import type { Answer } from "./messages.js"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callstack_core import Host, Stack, errors, host as host_module
-from callstack_core.host import LogLevel, SessionDescription
+from callstack_core.host import HostLogLevel, SessionDescription
 from callstack_core.types import Effect, SessionMessage
 
 TASK = {"title": "Cart 🛒", "successCriteria": "Totals", "successCriteriaCompacted": "totals"}
@@ -97,13 +97,13 @@ class Actions:
     """Sessions that push a frame, or end with a result, or fail."""
 
     def __init__(self) -> None:
-        self.lines: list[tuple[LogLevel, str]] = []
+        self.lines: list[tuple[HostLogLevel, str]] = []
         self.prompts: list[tuple[str, str]] = []
         self.aborted: list[str] = []
         self.work: Callable[[str], Coroutine[Any, Any, None]] | None = None
         self.sessions = 1
 
-    def log(self, level: LogLevel, message: str, data: dict[str, Any]) -> None:
+    def log(self, level: HostLogLevel, message: str, data: dict[str, Any]) -> None:
         self.lines.append((level, message))
 
     async def create_session(self, parent_id: str, title: str) -> str:
@@ -214,7 +214,7 @@ def test_a_cancelled_report_and_a_log_that_fails_keep_no_effect_back() -> None:
             await described.wait()
             return await describe(session_id)
 
-        def log(level: LogLevel, message: str, data: dict[str, Any]) -> None:
+        def log(level: HostLogLevel, message: str, data: dict[str, Any]) -> None:
             raise OSError("the disk of the log is full")
 
         actions.describe_session, actions.log = describe_slowly, log  # type: ignore[method-assign]

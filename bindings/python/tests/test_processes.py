@@ -138,7 +138,7 @@ def test_a_child_works_on_when_its_parent_has_closed_and_others_come_and_go(tmp_
             os._exit(1)
         children.append(child)
     stack.close()
-    # Each is a process of its own that opens the database anew, and closes it.
+    # Each is a process of its own that opens the database again, and closes it.
     source = str(Path(__file__).resolve().parents[1] / "src")
     program = "import sys; sys.path.insert(0, sys.argv[1]); from callstack_core import Stack\n"
     program += "for _ in range(30):\n  with Stack.open(sys.argv[2]) as s: s.add_decision('root', 'x'); s.flush()"
@@ -158,7 +158,7 @@ def test_a_child_works_on_when_its_parent_has_closed_and_others_come_and_go(tmp_
 
 
 def test_a_fork_waits_for_the_calls_of_other_threads(tmp_path: Path) -> None:
-    """Without that, the child inherits locks of the library that nobody opens, and hangs."""
+    """Without that, the child inherits locks of the library that no thread opens, and hangs."""
     with Stack.open(tmp_path, {"mirror": False}) as stack:
         stack.push({"title": "Root", "sessionID": "root"})
         done = threading.Event()

@@ -261,7 +261,7 @@ while len(stack.handles()) < before + 20:
         assert len(stack.handles()) >= 101
 
 
-def test_a_stack_that_nobody_closes_is_written_at_the_end(run_python: Run, tmp_path: Path) -> None:
+def test_a_stack_that_no_caller_closes_is_written_at_the_end(run_python: Run, tmp_path: Path) -> None:
     run_python(
         'stack = Stack.open("stack"); stack.push({"title": "Root"}); stack.poll(); stack.push({"title": "Last"})'
     )

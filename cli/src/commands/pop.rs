@@ -79,7 +79,7 @@ enum Status {
     Completed,
     /// They cannot be met; the results say why.
     Failed,
-    /// The frame waits for a person; --question says for what, else the results.
+    /// The frame waits for an answer; --question says for what it asks, else the results.
     Blocked,
 }
 

@@ -300,7 +300,7 @@ impl Sums {
 impl ListedSession {
     fn words(&self) -> String {
         let Summary { written, turns, sub_agents, compactions, .. } = &self.summary;
-        let parts = [(*turns, "turn"), (*sub_agents, "sub-agent"), (*compactions, "compaction")];
+        let parts = [(*turns, "turn"), (*sub_agents, "subagent"), (*compactions, "compaction")];
         let parts = parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(number, noun));
         [past(*written)].into_iter().chain(parts).chain([self.sums.words()]).collect::<Vec<_>>().join(", ")
     }

@@ -134,7 +134,7 @@ impl Shared {
         let is_of_worker = stack.actor().is_some_and(|actor| actor.hold.is_some());
         let told = match conversation.place() {
             Some(frame) if is_of_worker => Some(format!(
-                "A worker has given you frame {} of the call stack: work in it, and pop it when it is done, has failed, or waits for a person.",
+                "A worker has given you frame {} of the call stack: work in it, and pop it when it is done, has failed, or waits for an answer.",
                 conversation.name(frame)
             )),
             Some(_) => None,

@@ -350,7 +350,7 @@ fn one_process_at_a_time_drives_a_run() {
     }
     assert!(stdout(&scene.callstack(&["runs"])).contains(&format!("driven by the process {}", child.id())));
     assert_eq!(scene.callstack(&["runs", "drop", "f1"]).status.code(), Some(4));
-    assert_eq!(scene.model.requests().len(), 3, "nobody else has asked the model");
+    assert_eq!(scene.model.requests().len(), 3, "no other process has asked the model");
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(scene.run(&["--resume"]).status.success(), "the lock has gone with its process");

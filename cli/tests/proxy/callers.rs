@@ -8,7 +8,7 @@ use crate::world::{Proxy, Upstream};
 const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 
 #[test]
-fn nobody_gets_through_without_the_secret() {
+fn no_request_gets_through_without_the_secret() {
     let upstream = Upstream::saying(EMPTY);
     let proxy = Proxy::before(&upstream.url(), &[]);
     let (address, secret) = (proxy.address, proxy.secret.clone());

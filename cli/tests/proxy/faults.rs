@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::world::{Proxy, Upstream, command, cut};
 
 /// An address at which no process listens.
-fn nobody() -> String {
+fn unused_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 #[test]
 fn an_upstream_that_is_down_is_told_in_the_form_of_the_wire() {
-    let address = nobody();
+    let address = unused_address();
     let proxy = Proxy::before(&format!("http://name:password@{address}/base"), &[]);
     let messages: Vec<(&str, &str, Option<&str>)> = vec![
         ("/v1/messages", "/error/type", Some("api_error")),

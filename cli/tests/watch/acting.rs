@@ -187,7 +187,7 @@ fn what_the_stack_refuses_is_refused_before_anything_is_typed() {
 }
 
 #[test]
-fn a_change_of_somebody_else_meanwhile_is_refused_by_the_stack() {
+fn a_change_of_another_actor_meanwhile_is_refused_by_the_stack() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
     select(&mut terminal, "f3");
@@ -220,7 +220,7 @@ fn an_answer_does_not_reach_a_question_that_was_not_seen() {
 }
 
 #[test]
-fn an_answer_of_somebody_else_meanwhile_is_shown_first() {
+fn an_answer_of_another_actor_meanwhile_is_shown_first() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
     select(&mut terminal, "f3");

@@ -41,7 +41,7 @@ pub struct AutonomySettings {
     pub pop_threshold: u8,
     /// Whether contexts show the pending suggestions to the agent. Default true.
     pub suggest_in_context: bool,
-    /// The enabled heuristics, in the order of [`Heuristic::ALL`]. Default all.
+    /// The enabled heuristics. Their order does not matter. Default all.
     pub enabled_heuristics: Vec<Heuristic>,
 }
 

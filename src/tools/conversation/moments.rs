@@ -47,7 +47,7 @@ impl Conversation<'_> {
         }
         if let Some(frame) = self.left_behind() {
             next.push(format!(
-                "No one works on {}: activate {{\"frame\": \"{frame}\"}} resumes it, if that is what the user wants.",
+                "No agent works on {}: activate {{\"frame\": \"{frame}\"}} resumes it, if that is what the user wants.",
                 self.name(frame)
             ));
         } else if self.is_anything_held() {
@@ -200,7 +200,7 @@ impl Conversation<'_> {
                 .is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             format!(
-                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for a person, pop it as \
+                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for an answer, pop it as \
                  blocked with the question. To resume it later, record what exists as resultsSoFar. This is said once.",
                 self.name(own)
             )

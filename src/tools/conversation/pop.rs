@@ -14,7 +14,7 @@ use crate::tools::popping::{self, Ended, Next};
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// completed: the criteria are met; failed: they cannot be; blocked: it waits for a person.
+    /// completed: the criteria are met; failed: they cannot be; blocked: it waits for an answer.
     status: Ended,
     /// What exists now, where, and how it is used; or what was tried, and why it failed.
     #[serde(default)]

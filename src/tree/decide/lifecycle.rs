@@ -6,7 +6,7 @@ use std::iter;
 use super::memory::{inherited_registers, returned_registers};
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results, status_in};
+use crate::frame::{Actor, Change, FrameStatus, Handle, PopStatus, Results, status_in};
 use crate::tree::{Draft, Parts};
 
 /// The number of unfinished frames that a refusal names.
@@ -181,13 +181,24 @@ impl Draft<'_> {
         }
     }
 
-    /// Resumes a blocked frame.
+    /// Resumes an open frame.
     pub(super) fn resume(&mut self, handle: Handle) -> Result<()> {
-        let from = self.tree.node(handle).status();
-        if from != FrameStatus::Blocked {
-            return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
+        match self.tree.node(handle).status() {
+            FrameStatus::InProgress if self.takes_by_resuming(handle) => self.go_on(handle),
+            FrameStatus::InProgress => self.set_active(handle),
+            FrameStatus::Blocked => self.set_status(handle, FrameStatus::InProgress, None, None),
+            from => Err(Error::Transition { handle, from, to: FrameStatus::InProgress }),
         }
-        self.set_status(handle, FrameStatus::InProgress, None, None)
+    }
+
+    /// True if the actor becomes the holder of a frame that it resumes: an actor with a name does, and
+    /// everyone but a frame's own worker takes a worker's frame.
+    fn takes_by_resuming(&self, handle: Handle) -> bool {
+        let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
+        let works_on = |actor: &Actor| actor.frame() == Some(handle) && self.tree.check_hold(actor).is_ok();
+        let actor = self.actor.as_ref();
+        let is_of_worker = self.tree.node(handle).record().worker().is_some();
+        actor.is_some_and(has_name) || (is_of_worker && !actor.is_some_and(works_on))
     }
 
     /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results

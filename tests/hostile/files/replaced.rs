@@ -39,14 +39,14 @@ fn copy(from: &Path, to: &Path) {
 /// folder of the stack.
 type Replace = fn(&Path, &Path);
 const WAYS: &[(&str, Replace)] = &[
-    ("deleted and begun anew by another", |_, folder| {
+    ("deleted and begun again by another process", |_, folder| {
         fs::remove_dir_all(folder).unwrap();
         let other = open(folder);
         push(&other, "ses_other");
     }),
     ("deleted", |_, folder| fs::remove_dir_all(folder).unwrap()),
     ("renamed away", |place, folder| fs::rename(folder, place.join("away")).unwrap()),
-    ("renamed away, and begun anew", |place, folder| {
+    ("renamed away, and begun again", |place, folder| {
         fs::rename(folder, place.join("away")).unwrap();
         push(&open(folder), "ses_other");
     }),
@@ -109,7 +109,7 @@ const PARTLY: &[&str] = &[
 ];
 
 #[test]
-#[cfg_attr(windows, ignore = "Windows lets nobody rename or remove what SQLite has open")]
+#[cfg_attr(windows, ignore = "Windows lets no program rename or remove what SQLite has open")]
 fn a_replaced_folder_is_noticed_by_the_next_command_and_not_written_to() {
     for (way, replace) in WAYS {
         let (place, stack) = with_older_copy();
@@ -145,7 +145,7 @@ fn a_replaced_folder_is_noticed_by_the_next_command_and_not_written_to() {
 }
 
 #[test]
-#[cfg_attr(windows, ignore = "Windows lets nobody rename or remove what SQLite has open")]
+#[cfg_attr(windows, ignore = "Windows lets no program rename or remove what SQLite has open")]
 fn a_stack_opened_again_after_the_folder_was_replaced_works() {
     for (way, replace) in WAYS {
         let (place, stack) = with_older_copy();

@@ -217,7 +217,7 @@ impl Model {
                 self.there(*frame)?;
                 let goes_on =
                     (*status, self.frames[*frame].status) == (FrameStatus::InProgress, FrameStatus::InProgress);
-                if goes_on && (self.worker(*frame).is_some() || who != Who::Nobody) {
+                if goes_on && (self.worker(*frame).is_some() || who != Who::Unnamed) {
                     self.check_free(*frame, who, now)?;
                     self.take(*frame, FrameStatus::InProgress, who, now);
                     self.active = Some(*frame);

@@ -10,7 +10,7 @@ use crate::Random;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Who {
     /// A caller that uses the stack directly, without the name of an actor.
-    Nobody,
+    Unnamed,
     /// A conversation or a person. The flag says whether it takes over frames of other holders.
     Named(HolderKind, &'static str, bool),
     Worker(Proof),
@@ -20,7 +20,7 @@ pub(super) enum Who {
 impl Who {
     pub(super) fn random(random: &mut Random, model: &Model) -> Self {
         match random.below(12) {
-            0..6 => Who::Nobody,
+            0..6 => Who::Unnamed,
             6..10 => Who::Named(HolderKind::Conversation, ["c1", "c2"][random.below(2)], random.once_in(4)),
             10 => Who::Named(HolderKind::Person, "ann", random.once_in(2)),
             _ => {
@@ -32,7 +32,7 @@ impl Who {
 
     pub(super) fn actor(self) -> Option<Actor> {
         match self {
-            Who::Nobody | Who::Host(_) => None,
+            Who::Unnamed | Who::Host(_) => None,
             Who::Named(kind, name, takes_over) => Some(Actor::new(kind, name).taking_over(takes_over)),
             Who::Worker(proof) => Some(Actor::from(&proof.hold())),
         }
@@ -41,7 +41,7 @@ impl Who {
     /// True if the holder of a frame is this actor.
     pub(super) fn is(self, frame: usize, holder: &Holder) -> bool {
         match self {
-            Who::Nobody => false,
+            Who::Unnamed => false,
             Who::Named(kind, name, _) => holder.kind == kind && holder.name == name,
             Who::Worker(proof) => proof.is(frame, holder),
             Who::Host(name) => holder.kind == HolderKind::Host && holder.name == name,

@@ -66,7 +66,7 @@ impl Model {
         };
         let runs = matches!(holder.kind, HolderKind::Host | HolderKind::Worker);
         let takes = match who {
-            Who::Nobody => !runs,
+            Who::Unnamed => !runs,
             Who::Named(_, _, takes_over) => takes_over && !runs,
             Who::Worker(_) | Who::Host(_) => false,
         };
@@ -75,7 +75,7 @@ impl Model {
 
     /// As above, but for actions that a caller with the stack itself may always perform.
     pub(super) fn check_actor(&self, frame: usize, who: Who, now: u64) -> Answer {
-        if who == Who::Nobody { Ok(()) } else { self.check_free(frame, who, now) }
+        if who == Who::Unnamed { Ok(()) } else { self.check_free(frame, who, now) }
     }
 
     pub(super) fn check_hold(&self, proof: Proof) -> Answer {
@@ -128,7 +128,7 @@ impl Model {
         let status = self.frames[frame].status;
         let holder = self.frames[frame].holder.clone().filter(|holder| holder.released.is_none());
         let Some(holder) = holder.filter(|holder| holder.kind != HolderKind::Host) else { return };
-        let is_own = if who == Who::Nobody { holder.kind == HolderKind::Person } else { who.is(frame, &holder) };
+        let is_own = if who == Who::Unnamed { holder.kind == HolderKind::Person } else { who.is(frame, &holder) };
         let stopped = Release::Stopped { reason: status.to_string() };
         self.released(frame, if is_own { Release::Ended {} } else { stopped }, now);
     }

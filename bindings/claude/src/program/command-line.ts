@@ -29,7 +29,10 @@ export interface Actions {
   callstack(command: string, options: PlaceOptions, more: readonly string[]): Promise<number>
 }
 
-/** The commands of `callstack` that `flame` has too, with the arguments that they have there: a word means the same in both. */
+/**
+ * The commands of `callstack` that `flame` has too, with the arguments that they have there: a word means the
+ * same in both.
+ */
 const OF_CALLSTACK = {
   status: "show where the work stands",
   next: "show the frame that should begin next",

@@ -26,7 +26,7 @@ const SHOWN_LINES = 10
 
 /** The text for a session and a person if no person can be asked. */
 export const NO_PERSON =
-  "no one can be asked for permission here; start flame with `--permission-mode acceptEdits` for edits of files, with " +
+  "no person can be asked for permission here; start flame with `--permission-mode acceptEdits` for edits of files, with " +
   "`--allow RULE` for other tools, or name the tools that frames may use with `--tools`"
 
 /** Refuses everything, for a program without a terminal. `tell` is called once for each frame and tool. */

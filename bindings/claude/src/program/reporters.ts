@@ -1,4 +1,5 @@
-// Reporters for output that is not a dialogue: lines for people and logs, results alone, and JSON for programs.
+// Reporters for output that is not a dialogue: lines for people and logs, results alone, and JSON for
+// programs.
 
 import type { FlameEvent } from "../events.js"
 import type { Flame, Outcome } from "../flame.js"

@@ -124,7 +124,9 @@ function stopping(work: Work, flame: Flame): Interrupts {
   return interrupts
 }
 
-/** Runs, and closes the orchestrator. After an interrupt it does not return: the interrupt ends the program. */
+/**
+ * Runs, and closes the orchestrator. After an interrupt it does not return: the interrupt ends the program.
+ */
 async function untilInterrupted(interrupts: Interrupts, flame: Flame, run: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
     const code = await run()

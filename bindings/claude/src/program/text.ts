@@ -9,7 +9,10 @@ const REPLACEMENT = "\u{FFFD}"
 /** Characters that shape the one before them, in emoji, Han, and scripts whose letters are joined. */
 const JOINER = "[\\u034F\\u180B-\\u180D\\u180F\\u200C\\u200D\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]"
 
-/** Control characters, separators, marks of the direction of writing, and other characters that cannot be seen. */
+/**
+ * Control characters, separators, marks of the direction of writing, and other characters that cannot be
+ * seen.
+ */
 const HIDDEN = new RegExp(
   `(?![\\n\\t])\\p{Cc}|[\\u2028\\u2029\\uFFF0-\\uFFFB]|(?!${JOINER})\\p{Default_Ignorable_Code_Point}|(?<=^|\\p{ASCII})${JOINER}(?!\\u20E3)`,
   "gu",

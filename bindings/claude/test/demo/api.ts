@@ -37,7 +37,7 @@ const sign = (name) => createHmac("sha256", secret).update(name).digest("base64u
 
 export const tokenOf = (name) => \`\${Buffer.from(name).toString("base64url")}.\${sign(name)}\`
 
-/** The name in a token; undefined if nobody has signed it. */
+/** The name in a token; undefined if the secret has not signed it. */
 export function nameIn(token = "") {
   const name = Buffer.from(token.split(".")[0] ?? "", "base64url").toString()
   return token === tokenOf(name) ? name : undefined

@@ -12,20 +12,21 @@ import type { Handle } from "./types.js"
  * - `utf8`: A text is not valid UTF-8.
  * - `panic`: The library panicked: a defect of the library, or of a callback of the host. If the function was
  * a command, the stack is broken.
- * - `unknown_frame`: No frame has this ID or handle, or an ID with this beginning.
- * - `ambiguous_frame`: The IDs of several frames begin with the text. The details list up to eight
- * candidates.
+ * - `unknown_frame`: No frame has this handle, this ID, an ID with this beginning, this title, or a title
+ * with this beginning.
+ * - `ambiguous_frame`: Several frames match: their IDs begin with the text, or their titles are the text or
+ * begin with it. The details list up to eight candidates.
  * - `duplicate_id`: Another frame already has the ID.
  * - `transition`: The frame cannot change from its current status to the requested one.
  * - `parent_closed`: The parent is completed, failed or invalidated.
  * - `parent_planned`: The parent is planned, so no frame can be pushed below it.
  * - `identity_fixed`: The title and criteria of the frame are already set and cannot change.
  * - `dependency`: A dependency on the frame itself, on a frame above or below it, or in a circle.
- * - `parent_circle`: Two imported frames name each other as ancestors.
+ * - `parent_circle`: The parent of a frame would be the frame itself or one below it.
  * - `not_open`: The frame is not in_progress or blocked, so it cannot be the active frame.
  * - `budget_too_small`: The budget is too small for the required part of the context. The details hold the
  * `needed` one and its `unit`, tokens or bytes.
- * - `not_empty`: The folder for a new stack already contains one.
+ * - `not_empty`: The folder for a new stack or an export already contains a stack.
  * - `full`: The tree has the maximum number of frames (4,294,967,295).
  * - `results_fixed`: The frame is not in_progress or blocked, so its results cannot be updated.
  * - `no_frame`: The calling session has no frame, and the call names none.

@@ -520,8 +520,8 @@ export abstract class StackMethods extends OpenStack {
    * completed or invalidated; unless the frame above it has ended.
    *
    * @param request - The worker, the lease, and which frames it wants.
-   * @returns The frame and its holder; `null` if no frame is free now. {@link Stack.workLeft} says whether
-   * that can change.
+   * @returns The frame and its holder, if a frame is free now. {@link Stack.workLeft} says whether that can
+   * change.
    * @throws `json`, `empty` and `too_long` for the name, `setting` for the lease, `unknown_frame`,
    * `ambiguous_frame`, `not_free` if the wanted frame is not free; the storage errors.
    */
@@ -664,7 +664,7 @@ export abstract class StackMethods extends OpenStack {
    * below it.
    *
    * @param frame - The frame.
-   * @returns That frame and the reason; `null` if there is none.
+   * @returns That frame and the reason, if there is one.
    * @throws `unknown_frame`, `ambiguous_frame`.
    */
   overspent(frame: FrameRef): Overspent | undefined {
@@ -755,7 +755,7 @@ export abstract class StackMethods extends OpenStack {
    *
    * @param folder - A path, absolute or relative to the working directory. Must not be empty. The folder is
    * created if it does not exist.
-   * @throws `empty` for the folder, `not_empty` if the folder contains a database `stack.db`; `io`,
+   * @throws `empty` for the folder, `not_empty` if the folder contains a `state.json` or a database; `io`,
    * `disk_full`, `read_only` and `busy` for the files, also for a stack in memory.
    */
   exportFiles(folder: string): void {
@@ -1001,7 +1001,7 @@ export abstract class StackMethods extends OpenStack {
 
   /**
    * Returns the frame in which the conversation of a session is: the session's own frame, or with `{"calls":
-   * {"in": "conversation"}} a frame that it has begun and works on itself.
+   * {"in": "conversation"}}` a frame that it has begun and works on itself.
    *
    * @param session - The whole ID of the session.
    * @returns The handle, if the session has a frame.

@@ -54,7 +54,7 @@ export type AutonomyLevel = "manual" | "suggest" | "auto"
 
 /** The settings of autonomy (specification, "Agent Autonomy"). */
 export interface AutonomySettings {
-  /** The enabled heuristics, in the order of `Heuristic::ALL`. Default all. */
+  /** The enabled heuristics. Their order does not matter. Default all. */
   enabledHeuristics?: readonly Heuristic[] | undefined
   /** The level. Default `suggest`. */
   level?: AutonomyLevel | undefined
@@ -109,11 +109,11 @@ export interface Budget {
   /** Quota of the ancestors, in tokens. Default 1500. */
   ancestors?: number | undefined
   /**
-   * Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. absent, the default: six
+   * Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. Absent, the default: six
    * bytes for each token of `total`, which leaves all prose room.
    *
    * No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while
-   * `total` is as exact as the token counter. With `O200k`, texts in Greek, Cyrillic or Indic letters have up
+   * `total` is as exact as the token counter. With `o200k`, texts in Greek, Cyrillic or Indic letters have up
    * to ten bytes a token, so a larger cap in bytes shows more of them.
    */
   bytes?: number | undefined
@@ -163,8 +163,8 @@ export interface CacheStatistics {
  * caller waits.
  *
  * `"conversation"`: In the conversation of the caller, which continues in the frame until it pops it. For
- * hosts that [fold](crate::fold) conversations. Frames in the background still have sessions of their own. So
- * do the frames that one message of the model begins in addition to another frame.
+ * hosts that fold conversations. Frames in the background still have sessions of their own. So do the frames
+ * that one message of the model begins in addition to another frame.
  */
 export type CallPlace = "session" | "conversation"
 
@@ -324,8 +324,8 @@ export interface ConversationCost {
   /** The cost of all its requests so far, in millionths of a US dollar. */
   costMicroUsd: number
   /**
-   * The weight of the frame's requests at that time: `ModelUsage::weight` of all models. The cost of later
-   * requests is estimated.
+   * The weight of the frame's requests at that time: `weight` of `ModelUsage` of all models. The cost of
+   * later requests is estimated.
    */
   weight: number
 }
@@ -374,14 +374,14 @@ export type Effect =
     message: string
   }
   /**
-   * Describe an unknown session: report `SessionCreated`, or `SessionDeleted` if the session does not exist.
+   * Describe an unknown session: report `sessionCreated`, or `sessionDeleted` if the session does not exist.
    */
   | {
     kind: "describeSession"
     /** ID of the session. */
     sessionID: string
   }
-  /** Create a session for a call. Report `CallStarted`, or `CallEnded` with an error if this fails. */
+  /** Create a session for a call. Report `callStarted`, or `callEnded` with an error if this fails. */
   | {
     kind: "createSession"
     /** The call. */
@@ -391,7 +391,7 @@ export type Effect =
     /** Title of the new session. */
     title: string
   }
-  /** Send a prompt to a session and wait for its answer. Then report `CallEnded`. */
+  /** Send a prompt to a session and wait for its answer. Then report `callEnded`. */
   | {
     kind: "prompt"
     /** The call. */
@@ -409,7 +409,7 @@ export type Effect =
     /** ID of the session. */
     sessionID: string
   }
-  /** Compact a session. Then report `SessionCompacted`, without messages if the compaction failed. */
+  /** Compact a session. Then report `sessionCompacted`, without messages if the compaction failed. */
   | {
     kind: "compactSession"
     /** ID of the session. */
@@ -439,7 +439,7 @@ export type Effect =
     title: string
   }
   /**
-   * Read the messages of a session and report `SessionMessages`, with an empty list if the session does not
+   * Read the messages of a session and report `sessionMessages`, with an empty list if the session does not
    * exist.
    */
   | {
@@ -462,7 +462,7 @@ export interface Entry {
   tokens: number
   /** The path of the current frame's log, if the context names it. */
   log?: string
-  /** The reason why the frame is omitted. absent if it is shown. */
+  /** The reason why the frame is omitted. Absent if it is shown. */
   omission?: Omission
 }
 
@@ -560,8 +560,8 @@ export interface Finished {
  * `"all"`: All, for hosts that show the agent no conversation.
  *
  * `"forgotten"`: Those whose results the frame's conversation does not hold: they were never delivered there,
- * or the conversation was compacted or started again since. A stack with a [host](crate::Stack::host) notes
- * both; other hosts call `deliver` and `forget`.
+ * or the conversation was compacted or started again since. A stack with a host notes both; other hosts call
+ * `deliver` and `forget`.
  *
  * `"none"`: None, for hosts whose conversations hold all results.
  */
@@ -591,7 +591,7 @@ export interface FoldReport {
 /** What `fold` may assume and do. */
 export interface FoldSettings {
   /**
-   * How an agent reads all of a finished frame; `{frame} stands for its handle. Default (`null`): a call of
+   * How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call of
    * the tool that shows a frame. With an empty text, nothing is said.
    */
   pointer?: string | null | undefined
@@ -603,7 +603,7 @@ export interface FoldSettings {
   /**
    * The host's names of the tools, if they are neither the library's own names nor those of the MCP server.
    */
-  tools?: unknown | undefined
+  tools?: ToolNames | undefined
   /** Also fold the turns of a conversation before its first frame. Default (`null`): no. */
   turns?: TurnSettings | null | undefined
 }
@@ -633,7 +633,7 @@ export interface FoldedStretch {
   returned: number
   /** How the frame has ended. */
   status: FoldedStatus
-  /** Their length in tokens, estimated by `Approx` from samples. */
+  /** Their length in tokens, estimated by `approx` from samples. */
   tokens: number
 }
 
@@ -643,7 +643,7 @@ export interface FoldedTurns {
   bytes: number
   /** Number of items that are gone: texts, thoughts, calls and outcomes. */
   items: number
-  /** Their length in tokens, estimated by `Approx` from samples. */
+  /** Their length in tokens, estimated by `approx` from samples. */
   tokens: number
   /** Number of turns. */
   turns: number
@@ -733,8 +733,8 @@ export interface Frame {
   /** Reason for the invalidation, if the frame was invalidated. */
   invalidationReason?: string
   /**
-   * Words of a team for the frame, such as `backend`, by which lists are filtered. At most
-   * `Frame::MOST_LABELS`, each at most `Frame::LONGEST_LABEL` characters. Contexts do not show them.
+   * Words of a team for the frame, such as `backend`, by which lists are filtered. At most 50, each at most
+   * 100 characters. Contexts do not show them.
    */
   labels?: string[]
   /** What the frame may do and spend. Absent: what the frame above it may do and spend. */
@@ -781,9 +781,9 @@ export interface Frame {
   /** The summary that was requested of the frame's conversation. */
   summaryRequest?: SummaryRequest
   /**
-   * The full instruction: what is to be done, what is known, what is to be returned. At most
-   * `Frame::LONGEST_TASK` characters. The frame's own context shows it, and the prompt for its session;
-   * contexts of other frames do not.
+   * The full instruction: what is to be done, what is known, what is to be returned. At most 100000
+   * characters. The frame's own context shows it, and the prompt for its session; contexts of other frames do
+   * not.
    */
   task?: string
   /** The frame's own requests to models: their sums, an entry for each model. */
@@ -820,11 +820,11 @@ export interface FrameEdit {
   before?: FrameRef | null | undefined
   /** All frames whose results the frame needs. They replace the present ones. */
   dependsOn?: readonly FrameRef[] | undefined
-  /** The new labels. They replace the present ones (`Frame::labels`). */
+  /** The new labels. They replace the present ones (`labels` of `Frame`). */
   labels?: readonly string[] | undefined
   /**
    * The new parent; null makes the frame a root. The frames below the frame move with it. The frame becomes
-   * the last child unless `FrameEdit::before` says otherwise.
+   * the last child unless `before` of `FrameEdit` says otherwise.
    */
   parent?: FrameRef | null | undefined
   /** The new priority; null: the priority of the frame above. */
@@ -833,7 +833,7 @@ export interface FrameEdit {
   successCriteria?: string | undefined
   /** The new compacted success criteria. */
   successCriteriaCompacted?: string | undefined
-  /** The new full instruction (`Frame::task`). */
+  /** The new full instruction (`task` of `Frame`). */
   task?: string | undefined
   /** The new title. It must not be blank. */
   title?: string | undefined
@@ -878,7 +878,7 @@ export interface FrameQuery {
  * `priority`, `labels`, `assignee`, `correctedAt`, `begunAt`, `dependsOn`, `placeholder`, `deliveredAt`,
  * `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
  * `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know
- * are kept in `Frame::extra` and written back.
+ * are kept in `extra` of `Frame` and written back.
  */
 export interface FrameRecord {
   /** Files and other resources that the work produced, without duplicates. */
@@ -947,8 +947,8 @@ export interface FrameRecord {
   /** Reason for the invalidation, if the frame was invalidated. */
   invalidationReason?: string
   /**
-   * Words of a team for the frame, such as `backend`, by which lists are filtered. At most
-   * `Frame::MOST_LABELS`, each at most `Frame::LONGEST_LABEL` characters. Contexts do not show them.
+   * Words of a team for the frame, such as `backend`, by which lists are filtered. At most 50, each at most
+   * 100 characters. Contexts do not show them.
    */
   labels?: string[]
   /** What the frame may do and spend. Absent: what the frame above it may do and spend. */
@@ -995,9 +995,9 @@ export interface FrameRecord {
   /** The summary that was requested of the frame's conversation. */
   summaryRequest?: SummaryRequest
   /**
-   * The full instruction: what is to be done, what is known, what is to be returned. At most
-   * `Frame::LONGEST_TASK` characters. The frame's own context shows it, and the prompt for its session;
-   * contexts of other frames do not.
+   * The full instruction: what is to be done, what is known, what is to be returned. At most 100000
+   * characters. The frame's own context shows it, and the prompt for its session; contexts of other frames do
+   * not.
    */
   task?: string
   /** The frame's own requests to models: their sums, an entry for each model. */
@@ -1079,8 +1079,8 @@ export type Handle = string
  * goal).
  *
  * Only the agent knows its next goal: the observations of a host score at most 20 here. The score reaches a
- * usual threshold in the answer to `stack_should_push` with a `potentialGoal`
- * (`PushSignals::potential_goal`).
+ * usual threshold in the answer to `stack_should_push` with a `potentialGoal` (`potential_goal` of
+ * `PushSignals`).
  *
  * `"complexity"`: Push: the frame has grown to more than one task.
  *
@@ -1098,8 +1098,8 @@ export type Handle = string
  * and decisions.
  *
  * Only the agent knows what has succeeded: the observations of a host score at most 25 here. The score
- * reaches a usual threshold in the answer to `stack_should_pop` with `successSignals`
- * (`PopSignals::success_signals`).
+ * reaches a usual threshold in the answer to `stack_should_pop` with `successSignals` (`success_signals` of
+ * `PopSignals`).
  *
  * `"stagnation"`: Pop: the last turns made no progress.
  *
@@ -1111,7 +1111,7 @@ export type Handle = string
  */
 export type Heuristic = "failure_boundary" | "context_switch" | "complexity" | "duration" | "goal_completion" | "stagnation" | "context_overflow"
 
-/** What `compact_history` has done. */
+/** What {@link Stack.compactHistory} has done. */
 export interface HistoryCompaction {
   /** Size of the database with its write-ahead log afterwards, in bytes. */
   bytesAfter: number
@@ -1125,7 +1125,7 @@ export interface HistoryCompaction {
 
 /** A frame with its holder. The holder proves with it that the frame is still its own. */
 export interface Hold {
-  /** The generation: see `Holder::generation`. */
+  /** The generation: see `generation` of `Holder`. */
   generation: number
   /** The frame. */
   handle: Handle
@@ -1133,7 +1133,7 @@ export interface Hold {
   kind: HolderKind
   /** The name of the holder. */
   name: string
-  /** How often the frame was begun without an end: see `Holder::tries`. */
+  /** How often the frame was begun without an end: see `tries` of `Holder`. */
   tries: number
   /** The end of the lease, in milliseconds since the Unix epoch. */
   until: number
@@ -1205,7 +1205,7 @@ export type HolderKind = "host" | "worker" | "conversation" | "person"
  * Events may arrive more than once and in any order.
  */
 export type HostEvent =
-  /** A session was created, or the host describes it because `DescribeSession` asked for it. */
+  /** A session was created, or the host describes it because `describeSession` asked for it. */
   | {
     kind: "sessionCreated"
     /** ID of the session. */
@@ -1237,14 +1237,14 @@ export type HostEvent =
     /** ID of the session. */
     sessionID: string
   }
-  /** A session was deleted, or was not found when `DescribeSession` asked for it. */
+  /** A session was deleted, or was not found when `describeSession` asked for it. */
   | {
     kind: "sessionDeleted"
     /** ID of the session. */
     sessionID: string
   }
   /**
-   * The host is about to replace a session's conversation by a summary. The effect `CompactionPrompt` returns
+   * The host is about to replace a session's conversation by a summary. The effect `compactionPrompt` returns
    * the prompt for it.
    */
   | {
@@ -1262,7 +1262,7 @@ export type HostEvent =
     /** ID of the session. */
     sessionID: string
   }
-  /** The messages of a session, because `ReadMessages` asked for them. */
+  /** The messages of a session, because `readMessages` asked for them. */
   | {
     kind: "sessionMessages"
     /** The messages, oldest first. */
@@ -1365,7 +1365,7 @@ export type HostEvent =
      * ID of the child session in which the tool has worked, if the tool has waited for the end of the
      * session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
      * the frame is salvaged: it is blocked with the session's last message as results. If the child session
-     * may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
+     * may work again already, so that this event is an old one, its frame stays open until `sessionIdle`.
      */
     childID?: string | undefined
     /**
@@ -1384,7 +1384,7 @@ export type HostEvent =
     /** ID of the tool call, if the host has one. An event with a repeated ID is ignored. */
     toolCallID?: string | undefined
   }
-  /** The session that `CreateSession` asked for was created. */
+  /** The session that `createSession` asked for was created. */
   | {
     kind: "callStarted"
     /** The call in that effect. */
@@ -1533,7 +1533,7 @@ export type MemoryModel = "heap" | "registers"
 /** Options of a stack in memory. */
 export interface MemoryOptions {
   /** How tokens are counted: as in `StackOptions`. */
-  counter?: string | undefined
+  counter?: "approx" | "chars4" | "o200k" | null | undefined
   /** Whether the stack keeps its events for `history`, as stacks in folders do. Default false. */
   history?: boolean | undefined
 }
@@ -1630,7 +1630,7 @@ export interface ModelUsage {
   costMicroUsd?: number
 }
 
-/** The parameters of a chunk to allocate: see `Heap::allocate`. */
+/** The parameters of a chunk to allocate: see {@link Stack.allocateChunk}. */
 export interface NewChunk {
   /** The text: up to 100,000 characters. */
   content: string
@@ -1652,19 +1652,19 @@ export interface NewCost {
 export interface NewFrame {
   /** Short name, two to five words. */
   title: string
-  /** The person or agent that does the work (`Frame::assignee`). Default: any person or agent. */
+  /** The person or agent that does the work (`assignee` of `Frame`). Default: any person or agent. */
   assignee?: string | undefined
-  /** ID of the calling session, in whose tree `Parent::Auto` finds the parent. */
+  /** ID of the calling session, in whose tree the parent is found if `parent` is absent. */
   caller?: string | undefined
   /** The frames whose results the new frame needs. */
   dependsOn?: readonly FrameRef[] | undefined
-  /** Words of a team for the frame (`Frame::labels`). Default: none. */
+  /** Words of a team for the frame (`labels` of `Frame`). Default: none. */
   labels?: readonly string[] | undefined
   /** What the frame may do and spend. Default: what the frame above it may do and spend. */
   limits?: FrameLimits | undefined
   /**
    * The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or
-   * the nearest open frame above it; without `caller` the active frame, if there is one (`Parent::Auto`).
+   * the nearest open frame above it; without `caller` the active frame, if there is one.
    */
   parent?: FrameRef | null | undefined
   /** How urgent the frame is. Absent: as urgent as the frame above it. */
@@ -1678,13 +1678,13 @@ export interface NewFrame {
   successCriteria?: string | undefined
   /** Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria. */
   successCriteriaCompacted?: string | undefined
-  /** The full instruction (`Frame::task`). Default: empty. */
+  /** The full instruction (`task` of `Frame`). Default: empty. */
   task?: string | undefined
 }
 
 /** A frame for a worker to hold: `hold`. */
 export interface NewHold {
-  /** The length of the lease in milliseconds: from 1 to `Holder::LONGEST_LEASE`. */
+  /** The length of the lease in milliseconds: from 1 to 86400000. */
   lease: number
   /** The name of the worker. It should differ from the names of other workers, and must not be blank. */
   name: string
@@ -1717,13 +1717,13 @@ export interface NewRun {
 
 /** The next thing that a run needs from its host. */
 export type Next =
-  /** Ask a model with this prompt, and record its reply with `Run::reply`. */
+  /** Ask a model with this prompt, and record its reply with {@link Stack.runReply}. */
   | Prompt & {
     next: "ask"
   }
   /**
-   * Answer this tool call of the model. If it is about agent memory, use `Run::operate`. If not, execute it
-   * and record the answer with `Run::answer`.
+   * Answer this tool call of the model. If it is about agent memory, use {@link Stack.advanceRun}. If not,
+   * execute it and record the answer with {@link Stack.runAnswer}.
    */
   | ToolCall & {
     next: "call"
@@ -1740,8 +1740,8 @@ export type Next =
 /**
  * The reason why a frame is omitted.
  *
- * `"irrelevant"`: The score of the frame is below `Settings::minimum_relevance`, and the section's quota or
- * the budget had no room left for its stub.
+ * `"irrelevant"`: The score of the frame is below `minimum_relevance` of `Settings`, and the section's quota
+ * or the budget had no room left for its stub.
  *
  * `"budget"`: The budget had no room left for the frame.
  *
@@ -1786,7 +1786,7 @@ export interface OutlineOptions {
   own?: FrameRef | undefined
   /** Show only this frame and the frames below it. Default: all frames. */
   root?: FrameRef | undefined
-  /** The style. Default `OutlineStyle::Marked`. */
+  /** The style. Default `marked`. */
   style?: OutlineStyle | undefined
   /**
    * Maximum length of a line, in characters; longer lines are cut and end in `…`. 0: no limit. Default 120.
@@ -1816,7 +1816,7 @@ export interface Overspent {
 export interface Placeholder {
   /** The frame above the placeholder. Default: none, the placeholder is a root. */
   parent?: FrameRef | undefined
-  /** The title. Default: `Session` and the first 8 characters of the ID. */
+  /** The title. Default: `session` and the first 8 characters of the ID. */
   title?: string | undefined
 }
 
@@ -1950,7 +1950,7 @@ export interface Prompt {
    * This section changes in every step. It comes last, so that prompt caches keep everything before it. It is
    * not a separate message, because not every model accepts a user message after tool messages.
    *
-   * With `RunSettings::shared_results`, the text of the first message begins with the element
+   * With `shared_results` of `RunSettings`, the text of the first message begins with the element
    * `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame, and
    * the results of the finished frames next to this frame and next to those above it. It stays the same while
    * the frame works, unless another actor changes these frames.
@@ -1997,7 +1997,7 @@ export interface Question {
   interruption?: boolean
   /**
    * True: the frame has not begun, and must not begin before an answer. With the answer it is planned; a
-   * frame that is not work is completed (`Frame::waits_to_begin`). Omitted in JSON if false.
+   * frame that is not work is completed (`waits_to_begin` of `Frame`). Omitted in JSON if false.
    */
   unbegun?: boolean
   /**
@@ -2339,7 +2339,8 @@ export interface Settings {
    */
   minimumRelevance?: number | undefined
   /**
-   * The names of the tools that the texts for the agent mention. Default: the names of `ToolRole::tool`.
+   * The names of the tools that the texts for the agent mention. Default: the names in the library's own list
+   * of tools.
    */
   tools?: ToolNames | undefined
 }
@@ -2684,7 +2685,7 @@ export interface StackOptions {
    * How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters), or
    * `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
    */
-  counter?: string | undefined
+  counter?: "approx" | "chars4" | "o200k" | null | undefined
   /**
    * The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
    * power loss can remove the last commands. `"full"`: a power loss too.
@@ -2748,7 +2749,7 @@ export type Standing =
 /** Options of a stack that is made from a state. */
 export interface StateOptions {
   /** How tokens are counted: as in `StackOptions`. */
-  counter?: string | undefined
+  counter?: "approx" | "chars4" | "o200k" | null | undefined
 }
 
 /** The settings of subagents (specification, "Subagent Integration"). */
@@ -2771,7 +2772,7 @@ export interface SubagentSettings {
    * Regular expressions for titles, ignoring case: a child session whose title matches one of them is a
    * subagent. Default `@.*subagent`, `subagent`, `\[Task\]`.
    *
-   * At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}
+   * At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}`
    * is too large. The first 300 characters of a title are matched.
    */
   patterns?: readonly string[] | undefined
@@ -2790,10 +2791,7 @@ export interface SummaryRequest {
   requestedAt: number
   /** The reason. */
   type: CompactionType
-  /**
-   * Only for `CompactionType::FrameCompletion`: why the frame is blocked with the summary. Absent: it is
-   * completed.
-   */
+  /** Only for `frame_completion`: why the frame is blocked with the summary. Absent: it is completed. */
   blockedBecause?: string
   /** A request for the content of the summary. It is added to the prompt. */
   note?: string
@@ -2829,7 +2827,7 @@ export interface ToolAnswer {
    * answer comes later.
    */
   title: string
-  /** The call that is answered later, by the effect `Answer`. */
+  /** The call that is answered later, by the effect `answer`. */
   call?: number
   /** The answer; absent if it comes later. */
   text?: string
@@ -2916,7 +2914,7 @@ export interface ToolRequest {
   /** The default name of the tool. Tools that the host does not offer to its agents work too. */
   name: string
   /** The arguments: an object, or its JSON as the model has written it. Default: none. */
-  arguments?: string | unknown | undefined
+  arguments?: string | Record<string, unknown> | undefined
 }
 
 /**
@@ -2971,7 +2969,7 @@ export interface TreeBefore {
  */
 export interface TurnSettings {
   /**
-   * In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
+   * In tokens, estimated by `approx` from samples. When the person writes, and the turns that are finished
    * and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
    * windows of 200,000 tokens; see `docs/fold.md`.
    */
@@ -3010,7 +3008,7 @@ export interface VisibleChunk {
  * `"gemini"`: A request of Gemini's `generateContent`.
  *
  * `"opencode"`: The messages of OpenCode's hook `experimental.chat.messages.transform`: a list of `{"info":
- * …, "parts": […]}.
+ * …, "parts": […]}`.
  *
  * `"pi"`: The messages of pi's event `context`: a list of its agent messages.
  */

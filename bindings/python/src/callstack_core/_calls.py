@@ -5,8 +5,8 @@ the child would inherit its locks, and no thread that opens them. So each call s
 Calls do not wait for each other here; only a close waits for the calls with its stack, and a fork for all
 calls.
 
-Finalizers and signal handlers call this code at any point of it, in the same thread. So it uses only operations that cannot
-be interrupted, and locks that their own thread may take again.
+Finalizers and signal handlers call this code at any point of it, in the same thread. So it uses only
+operations that cannot be interrupted, and locks that their own thread may take again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from queue import Empty, SimpleQueue
 from threading import RLock, get_ident
 
 running: dict[object, tuple[object, int]] = {}
-"""The calls that run: for each token the owner (a stack, or None) and the thread. Adding and removing is atomic: a call ends
-by removing its own token, and then announces it."""
+"""The calls that run: for each token the owner (a stack, or None) and the thread. Adding and removing is
+atomic: a call ends by removing its own token, and then announces it."""
 
 _waiting: list[SimpleQueue[None]] = []
 """A queue for each thread that waits for the end of calls."""
@@ -33,9 +33,13 @@ _fork_lock = RLock()
 
 
 def begin(token: object, owner: object) -> None:
-    """Adds a call. The caller must then look whether the owner is closed, because a close does these in reverse order."""
+    """Adds a call.
+
+    The caller must then look whether the owner is closed, because a close does these in reverse order.
+    """
     thread = get_ident()
-    # A signal handler or a finalizer that has interrupted a call of its thread must not wait: the fork waits for that call.
+    # A signal handler or a finalizer that has interrupted a call of its thread must not wait: the fork waits
+    # for that call.
     is_inside = any(other == thread for _, other in running.copy().values())
     running[token] = (owner, thread)
     while _forking is not None and _forking != thread and not is_inside:
@@ -53,7 +57,10 @@ def announce_end() -> None:
 
 
 def runs_here(owner: object) -> bool:
-    """Whether this thread is in a call of the owner: if it asks from a signal handler that has interrupted the call."""
+    """Whether this thread is in a call of the owner.
+
+    That is so if it asks from a signal handler that has interrupted the call.
+    """
     return (owner, get_ident()) in running.copy().values()
 
 

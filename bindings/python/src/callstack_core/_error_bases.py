@@ -17,10 +17,12 @@ class CallstackError(Exception):
     """
 
     code: str = "unknown"
-    """The kind of the error, for programs: the error code of the C header in lower case, or one of this package."""
+    """The kind of the error, for programs: the error code of the C header in lower case, or one of this
+    package."""
 
     details: dict[str, Any]
-    """The values in the message, such as `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`."""
+    """The values in the message, such as
+    `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`."""
 
     def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message, details)
@@ -31,7 +33,10 @@ class CallstackError(Exception):
 
 
 class RefusedError(CallstackError):
-    """The stack refuses the request, and nothing has changed. Another request can succeed, as the message says."""
+    """The stack refuses the request, and nothing has changed.
+
+    Another request can succeed, as the message says.
+    """
 
 
 class UsageError(CallstackError):
@@ -41,8 +46,8 @@ class UsageError(CallstackError):
 class PassingError(CallstackError):
     """Others use the stack, or its server cannot be reached for a while: the same call can succeed later.
 
-    It is not known whether the call has changed something if it is a `BusyError`, or if `isOutcomeUnknown` is true in the
-    details.
+    It is not known whether the call has changed something if it is a `BusyError`, or if `isOutcomeUnknown` is
+    true in the details.
     """
 
 
@@ -63,6 +68,6 @@ class ForkedError(CallstackError):
 
 
 class LibraryError(CallstackError):
-    """The native library was not found, cannot be loaded, or has another C interface than this package needs."""
+    """The native library was not found, cannot be loaded, or has another C interface than is needed."""
 
     code = "library"

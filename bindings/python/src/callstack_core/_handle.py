@@ -30,7 +30,10 @@ Input: TypeAlias = "str | bytes | Absent | Data"
 
 
 def optional(text: str | None) -> Input:
-    """Returns an optional text. None where a text is needed would be a mistake, which the library cannot see."""
+    """Returns an optional text.
+
+    None where a text is needed would be a mistake, which the library cannot see.
+    """
     return ABSENT if text is None else text
 
 
@@ -145,7 +148,10 @@ class Handle:
         return int(value[0])
 
     def close(self) -> None:
-        """Flushes and frees the stack, when the calls of other threads with it have ended. Closing again does nothing."""
+        """Flushes and frees the stack, when the calls of other threads with it have ended.
+
+        Closing again does nothing.
+        """
         self._is_closed = True
         if _calls.runs_here(self):
             self._is_close_due = True
@@ -154,7 +160,10 @@ class Handle:
             self.free()
 
     def abandon(self) -> None:
-        """Closes the stack if no code uses it: it was collected, or the interpreter ends while threads may run."""
+        """Closes the stack if no code uses it.
+
+        It was collected, or the interpreter ends while threads may run.
+        """
         self._is_closed = True
         if not _calls.is_running(self):
             # The database holds everything that was acknowledged; the next open writes the files beside it.
@@ -236,7 +245,8 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
         first = () if owner is None else (owner.enter(),)
         code = function(*first, *arguments, error)
     finally:
-        # Not in a function of its own: at its beginning, an interrupt from the keyboard could keep it from running.
+        # Not in a function of its own: at its beginning, an interrupt from the keyboard could keep it from
+        # running.
         _calls.running.pop(token, None)
         _calls.announce_end()
         if owner is not None:

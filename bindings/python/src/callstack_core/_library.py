@@ -55,10 +55,14 @@ def text_at(pointer: Any) -> str:
 
 @cache
 def load() -> Any:
-    """Returns the library, whose attributes are the functions of the C header. The first call finds and loads it."""
+    """Returns the library, whose attributes are the functions of the C header.
+
+    The first call finds and loads it.
+    """
     path = find()
     try:
-        # The library stays until the process ends: at the end of the interpreter, other threads can still be in it.
+        # The library stays until the process ends: at the end of the interpreter, other threads can still be
+        # in it.
         library: Any = ffi.dlopen(str(path), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
         abi = library.callstack_abi()
     except (OSError, AttributeError, ffi.error) as error:

@@ -572,8 +572,7 @@ class StackMethods(OpenStack):
 
         `request`: The worker, the lease, and which frames it wants.
 
-        Returns The frame and its holder; `null` if no frame is free now. `work_left` says whether that can
-        change.
+        Returns The frame and its holder, if a frame is free now. `work_left` says whether that can change.
 
         Raises JsonError, EmptyError and TooLongError for the name, SettingError for the lease,
         UnknownFrameError, AmbiguousFrameError, NotFreeError if the wanted frame is not free; the storage
@@ -731,7 +730,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns That frame and the reason; `null` if there is none.
+        Returns That frame and the reason, if there is one.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -822,8 +821,8 @@ class StackMethods(OpenStack):
         `folder`: A path, absolute or relative to the working directory. Must not be empty. The folder is
         created if it does not exist.
 
-        Raises EmptyError for the folder, NotEmptyError if the folder contains a database `stack.db`; IoError,
-        DiskFullError, ReadOnlyError and BusyError for the files, also for a stack in memory.
+        Raises EmptyError for the folder, NotEmptyError if the folder contains a `state.json` or a database;
+        IoError, DiskFullError, ReadOnlyError and BusyError for the files, also for a stack in memory.
         """
         self._run("export_files", self._path(folder))
 
@@ -1080,7 +1079,7 @@ class StackMethods(OpenStack):
 
     def place(self, session: str) -> Handle | None:
         """Returns the frame in which the conversation of a session is: the session's own frame, or with
-        `{"calls": {"in": "conversation"}} a frame that it has begun and works on itself.
+        `{"calls": {"in": "conversation"}}` a frame that it has begun and works on itself.
 
         `session`: The whole ID of the session.
 

@@ -33,7 +33,9 @@ class OpenStack:
         return stack
 
     def close(self) -> None:
-        """Flushes and frees the stack, when the calls of other threads with it have ended. Closing again does nothing.
+        """Flushes and frees the stack, when the calls of other threads with it have ended.
+
+        Closing again does nothing.
 
         If the flush fails, the stack is closed all the same and the error says what could not be written.
         """

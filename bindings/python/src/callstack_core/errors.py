@@ -73,7 +73,7 @@ class PanicError(CallstackError):
 
 
 class UnknownFrameError(RefusedError):
-    """No frame has this ID or handle, or an ID with this beginning.
+    """No frame has this handle, this ID, an ID with this beginning, this title, or a title with this beginning.
 
     `details["handle"]`: The frame whose ID is the reference, if the reference has the form of a handle and
     was therefore not read as an ID (see `FrameRef`).
@@ -88,7 +88,7 @@ class UnknownFrameError(RefusedError):
 
 
 class AmbiguousFrameError(RefusedError):
-    """The IDs of several frames begin with the text.
+    """Several frames match: their IDs begin with the text, or their titles are the text or begin with it.
 
     The details list up to eight candidates.
 
@@ -169,7 +169,7 @@ class DependencyError(RefusedError):
 
 
 class ParentCircleError(RefusedError):
-    """Two imported frames name each other as ancestors.
+    """The parent of a frame would be the frame itself or one below it.
 
     `details["frame"]`: The frame: its ID, or its handle if the ID was generated.
 
@@ -209,7 +209,7 @@ class BudgetTooSmallError(RefusedError):
 
 
 class NotEmptyError(RefusedError):
-    """The folder for a new stack already contains one.
+    """The folder for a new stack or an export already contains a stack.
 
     `details["path"]`: The folder, or the URL.
     """

@@ -1,7 +1,7 @@
 """A host of the engine, for asyncio.
 
-It reports events, carries out the effects that they cause, lets tool calls wait for their answers, and polls the engine when
-something is due. What a host has to do itself is in `HostActions`.
+It reports events, carries out the effects that they cause, lets tool calls wait for their answers, and polls
+the engine when something is due. What a host has to do itself is in `HostActions`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Result = TypeVar("_Result")
 _AFTER_FAILURE = 1.0
 """Time from a poll that failed to the next one, in seconds."""
 
-LogLevel: TypeAlias = Literal["debug", "info", "warn", "error"]
+HostLogLevel: TypeAlias = Literal["debug", "info", "warn", "error"]
 """The level of a line in a host's log."""
 
 TakePrompt: TypeAlias = Callable[[str], None]
@@ -54,13 +54,22 @@ class SessionDescription(TypedDict):
 
 
 class HostActions(Protocol):
-    """What a host does with its sessions. Each method may raise: the failure is reported to the engine, or logged."""
+    """What a host does with its sessions.
 
-    def log(self, level: LogLevel, message: str, data: dict[str, Any]) -> None:
-        """Writes a line to the log of the host. If it raises, the event loop's exception handler gets the failure."""
+    Each method may raise: the failure is reported to the engine, or logged.
+    """
+
+    def log(self, level: HostLogLevel, message: str, data: dict[str, Any]) -> None:
+        """Writes a line to the log of the host.
+
+        If it raises, the event loop's exception handler gets the failure.
+        """
 
     async def create_session(self, parent_id: str, title: str) -> str:
-        """Creates a session for a frame, and returns its ID. It is recorded before the session is prompted."""
+        """Creates a session for a frame, and returns its ID.
+
+        It is recorded before the session is prompted.
+        """
 
     async def describe_session(self, session_id: str) -> SessionDescription | None:
         """Describes a session; None if it does not exist."""
@@ -69,7 +78,7 @@ class HostActions(Protocol):
         """Reads the messages of a session; none if it does not exist."""
 
     async def prompt(self, session_id: str, text: str, caller_id: str) -> None:
-        """Prompts a session with the model of the session `caller_id`, and waits until it has ended its turn."""
+        """Prompts a session with the model of the session `caller_id`, and waits for the end of its turn."""
 
     async def abort(self, session_id: str) -> None:
         """Ends the current turn of a session. What it has said is kept."""
@@ -77,8 +86,8 @@ class HostActions(Protocol):
     async def compact(self, session_id: str) -> bool:
         """Compacts a session, and returns when that has ended; False if there is no summary.
 
-        It reports `sessionCompacting` before it asks for the summary, and `sessionCompacted` with messages after a
-        success.
+        It reports `sessionCompacting` before it asks for the summary, and `sessionCompacted` with messages
+        after a success.
         """
 
 
@@ -99,9 +108,9 @@ class Host:
     """Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator.
 
         host = Host(Stack.open("stack"), actions)
-        prompt = {"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build the shop"}
-        await host.report(prompt)
-        criteria = {"successCriteria": "Totals are right in all currencies", "successCriteriaCompacted": "Totals right"}
+        prompt = {"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user"}
+        await host.report({**prompt, "text": "Build the shop"})
+        criteria = {"successCriteria": "Totals are right", "successCriteriaCompacted": "Totals right"}
         answer = await host.tool("ses_1", "stack_frame_push", {"title": "Cart", **criteria})
 
     The engine decides, the actions carry out. All methods belong to one event loop.
@@ -144,7 +153,10 @@ class Host:
             await self._perform(self.stack.report(event), take_prompt)
 
     async def poll(self) -> None:
-        """Polls the engine now and carries out what is due. The host does so by itself when the engine has a deadline."""
+        """Polls the engine now and carries out what is due.
+
+        The host does so by itself when the engine has a deadline.
+        """
         if not self._is_closed:
             await self._perform(self.stack.poll())
 
@@ -180,7 +192,10 @@ class Host:
             return {"text": text, "title": text, "ended": [], "isError": True}
 
     async def close(self) -> None:
-        """Stops the timer and the work in the background, and closes the stack. Tool calls that still wait fail."""
+        """Stops the timer and the work in the background, and closes the stack.
+
+        Tool calls that still wait fail.
+        """
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -211,7 +226,7 @@ class Host:
         except Exception as error:
             self._log("error", f"{name} failed: {_message_of(error)}")
 
-    def _log(self, level: LogLevel, message: str, data: dict[str, Any] | None = None) -> None:
+    def _log(self, level: HostLogLevel, message: str, data: dict[str, Any] | None = None) -> None:
         try:
             self._actions.log(level, message, data or {})
         except Exception as error:
@@ -279,7 +294,8 @@ class Host:
         if session is None:
             await self.report({"kind": "sessionDeleted", "sessionID": session_id})
         else:
-            # The library takes None for an absent parent, although the generated type of the event does not say so.
+            # The library takes None for an absent parent, although the generated type of the event does not
+            # say so.
             await self.report({"kind": "sessionCreated", "sessionID": session_id, **session})  # type: ignore[typeddict-item]
 
     async def _create(self, effect: EffectCreateSession) -> None:
@@ -303,7 +319,10 @@ class Host:
         await self._end(effect["call"], problem)
 
     async def _end(self, call: int, problem: str | None) -> None:
-        """Reports the end of a call. If the engine cannot record it, the tool call that waits gets the reason."""
+        """Reports the end of a call.
+
+        If the engine cannot record it, the tool call that waits gets the reason.
+        """
         event: HostEventCallEnded = {"kind": "callEnded", "call": call}
         if problem is not None:
             event["error"] = problem
@@ -334,7 +353,10 @@ class Host:
         compaction.add_done_callback(forget)
 
     def _schedule(self) -> None:
-        """Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets it again."""
+        """Sets the timer for the next poll of the engine.
+
+        A poll before the deadline is harmless and sets it again.
+        """
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -70,7 +70,7 @@ class Allowance(TypedDict):
 class AutonomySettings(TypedDict):
     """The settings of autonomy (specification, "Agent Autonomy")."""
 
-    #: The enabled heuristics, in the order of `Heuristic::ALL`. Default all.
+    #: The enabled heuristics. Their order does not matter. Default all.
     enabledHeuristics: NotRequired[list[Heuristic]]
 
     #: The level. Default `suggest`.
@@ -111,11 +111,11 @@ class Budget(TypedDict):
     #: Quota of the ancestors, in tokens. Default 1500.
     ancestors: NotRequired[int]
 
-    #: Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. absent, the default:
+    #: Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. Absent, the default:
     #: six bytes for each token of `total`, which leaves all prose room.
     #:
     #: No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while
-    #: `total` is as exact as the token counter. With `O200k`, texts in Greek, Cyrillic or Indic letters have
+    #: `total` is as exact as the token counter. With `o200k`, texts in Greek, Cyrillic or Indic letters have
     #: up to ten bytes a token, so a larger cap in bytes shows more of them.
     bytes: NotRequired[int]
 
@@ -328,8 +328,8 @@ class ConversationCost(TypedDict):
     #: The cost of all its requests so far, in millionths of a US dollar.
     costMicroUsd: int
 
-    #: The weight of the frame's requests at that time: `ModelUsage::weight` of all models. The cost of later
-    #: requests is estimated.
+    #: The weight of the frame's requests at that time: `weight` of `ModelUsage` of all models. The cost of
+    #: later requests is estimated.
     weight: int
 
 
@@ -354,7 +354,7 @@ class Entry(TypedDict):
     #: The path of the current frame's log, if the context names it.
     log: NotRequired[str]
 
-    #: The reason why the frame is omitted. absent if it is shown.
+    #: The reason why the frame is omitted. Absent if it is shown.
     omission: NotRequired[Omission]
 
 
@@ -415,8 +415,8 @@ class FoldReport(TypedDict):
 class FoldSettings(TypedDict):
     """What `fold` may assume and do."""
 
-    #: How an agent reads all of a finished frame; `{frame} stands for its handle. Default (`null`): a call of
-    #: the tool that shows a frame. With an empty text, nothing is said.
+    #: How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call
+    #: of the tool that shows a frame. With an empty text, nothing is said.
     pointer: NotRequired[Union[str, None]]
 
     #: The name under which the host knows the MCP server. Default: `callstack`. Hosts write it into the names
@@ -424,7 +424,7 @@ class FoldSettings(TypedDict):
     server: NotRequired[str]
 
     #: The host's names of the tools, if they are neither the library's own names nor those of the MCP server.
-    tools: NotRequired[Any]
+    tools: NotRequired[ToolNames]
 
     #: Also fold the turns of a conversation before its first frame. Default (`null`): no.
     turns: NotRequired[Union[TurnSettings, None]]
@@ -448,7 +448,7 @@ class FoldedStretch(TypedDict):
     #: How the frame has ended.
     status: FoldedStatus
 
-    #: Their length in tokens, estimated by `Approx` from samples.
+    #: Their length in tokens, estimated by `approx` from samples.
     tokens: int
 
 
@@ -461,7 +461,7 @@ class FoldedTurns(TypedDict):
     #: Number of items that are gone: texts, thoughts, calls and outcomes.
     items: int
 
-    #: Their length in tokens, estimated by `Approx` from samples.
+    #: Their length in tokens, estimated by `approx` from samples.
     tokens: int
 
     #: Number of turns.
@@ -544,8 +544,8 @@ class Frame(TypedDict):
     #: Reason for the invalidation, if the frame was invalidated.
     invalidationReason: NotRequired[str]
 
-    #: Words of a team for the frame, such as `backend`, by which lists are filtered. At most
-    #: `Frame::MOST_LABELS`, each at most `Frame::LONGEST_LABEL` characters. Contexts do not show them.
+    #: Words of a team for the frame, such as `backend`, by which lists are filtered. At most 50, each at most
+    #: 100 characters. Contexts do not show them.
     labels: NotRequired[list[str]]
 
     #: What the frame may do and spend. Absent: what the frame above it may do and spend.
@@ -595,9 +595,9 @@ class Frame(TypedDict):
     #: The summary that was requested of the frame's conversation.
     summaryRequest: NotRequired[SummaryRequest]
 
-    #: The full instruction: what is to be done, what is known, what is to be returned. At most
-    #: `Frame::LONGEST_TASK` characters. The frame's own context shows it, and the prompt for its session;
-    #: contexts of other frames do not.
+    #: The full instruction: what is to be done, what is known, what is to be returned. At most 100000
+    #: characters. The frame's own context shows it, and the prompt for its session; contexts of other frames
+    #: do not.
     task: NotRequired[str]
 
     #: The frame's own requests to models: their sums, an entry for each model.
@@ -639,11 +639,11 @@ class FrameEdit(TypedDict):
     #: All frames whose results the frame needs. They replace the present ones.
     dependsOn: NotRequired[list[FrameRef]]
 
-    #: The new labels. They replace the present ones (`Frame::labels`).
+    #: The new labels. They replace the present ones (`labels` of `Frame`).
     labels: NotRequired[list[str]]
 
     #: The new parent; null makes the frame a root. The frames below the frame move with it. The frame becomes
-    #: the last child unless `FrameEdit::before` says otherwise.
+    #: the last child unless `before` of `FrameEdit` says otherwise.
     parent: NotRequired[Union[FrameRef, None]]
 
     #: The new priority; null: the priority of the frame above.
@@ -655,7 +655,7 @@ class FrameEdit(TypedDict):
     #: The new compacted success criteria.
     successCriteriaCompacted: NotRequired[str]
 
-    #: The new full instruction (`Frame::task`).
+    #: The new full instruction (`task` of `Frame`).
     task: NotRequired[str]
 
     #: The new title. It must not be blank.
@@ -707,7 +707,7 @@ class FrameRecord(TypedDict):
     `priority`, `labels`, `assignee`, `correctedAt`, `begunAt`, `dependsOn`, `placeholder`, `deliveredAt`,
     `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
     `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know
-    are kept in `Frame::extra` and written back.
+    are kept in `extra` of `Frame` and written back.
     """
 
     #: Files and other resources that the work produced, without duplicates.
@@ -780,8 +780,8 @@ class FrameRecord(TypedDict):
     #: Reason for the invalidation, if the frame was invalidated.
     invalidationReason: NotRequired[str]
 
-    #: Words of a team for the frame, such as `backend`, by which lists are filtered. At most
-    #: `Frame::MOST_LABELS`, each at most `Frame::LONGEST_LABEL` characters. Contexts do not show them.
+    #: Words of a team for the frame, such as `backend`, by which lists are filtered. At most 50, each at most
+    #: 100 characters. Contexts do not show them.
     labels: NotRequired[list[str]]
 
     #: What the frame may do and spend. Absent: what the frame above it may do and spend.
@@ -831,9 +831,9 @@ class FrameRecord(TypedDict):
     #: The summary that was requested of the frame's conversation.
     summaryRequest: NotRequired[SummaryRequest]
 
-    #: The full instruction: what is to be done, what is known, what is to be returned. At most
-    #: `Frame::LONGEST_TASK` characters. The frame's own context shows it, and the prompt for its session;
-    #: contexts of other frames do not.
+    #: The full instruction: what is to be done, what is known, what is to be returned. At most 100000
+    #: characters. The frame's own context shows it, and the prompt for its session; contexts of other frames
+    #: do not.
     task: NotRequired[str]
 
     #: The frame's own requests to models: their sums, an entry for each model.
@@ -883,7 +883,7 @@ class Hold(TypedDict):
     The holder proves with it that the frame is still its own.
     """
 
-    #: The generation: see `Holder::generation`.
+    #: The generation: see `generation` of `Holder`.
     generation: int
 
     #: The frame.
@@ -895,7 +895,7 @@ class Hold(TypedDict):
     #: The name of the holder.
     name: str
 
-    #: How often the frame was begun without an end: see `Holder::tries`.
+    #: How often the frame was begun without an end: see `tries` of `Holder`.
     tries: int
 
     #: The end of the lease, in milliseconds since the Unix epoch.
@@ -1082,7 +1082,7 @@ class MemoryOptions(TypedDict):
     """Options of a stack in memory."""
 
     #: How tokens are counted: as in `StackOptions`.
-    counter: NotRequired[str]
+    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
 
     #: Whether the stack keeps its events for `history`, as stacks in folders do. Default false.
     history: NotRequired[bool]
@@ -1198,7 +1198,7 @@ class ModelUsage(TypedDict):
 
 
 class NewChunk(TypedDict):
-    """The parameters of a chunk to allocate: see `Heap::allocate`."""
+    """The parameters of a chunk to allocate: see `allocate_chunk`."""
 
     #: The text: up to 100,000 characters.
     content: str
@@ -1226,23 +1226,23 @@ class NewFrame(TypedDict):
     #: Short name, two to five words.
     title: str
 
-    #: The person or agent that does the work (`Frame::assignee`). Default: any person or agent.
+    #: The person or agent that does the work (`assignee` of `Frame`). Default: any person or agent.
     assignee: NotRequired[str]
 
-    #: ID of the calling session, in whose tree `Parent::Auto` finds the parent.
+    #: ID of the calling session, in whose tree the parent is found if `parent` is absent.
     caller: NotRequired[str]
 
     #: The frames whose results the new frame needs.
     dependsOn: NotRequired[list[FrameRef]]
 
-    #: Words of a team for the frame (`Frame::labels`). Default: none.
+    #: Words of a team for the frame (`labels` of `Frame`). Default: none.
     labels: NotRequired[list[str]]
 
     #: What the frame may do and spend. Default: what the frame above it may do and spend.
     limits: NotRequired[FrameLimits]
 
     #: The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or
-    #: the nearest open frame above it; without `caller` the active frame, if there is one (`Parent::Auto`).
+    #: the nearest open frame above it; without `caller` the active frame, if there is one.
     parent: NotRequired[Union[FrameRef, None]]
 
     #: How urgent the frame is. Absent: as urgent as the frame above it.
@@ -1258,14 +1258,14 @@ class NewFrame(TypedDict):
     #: Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria.
     successCriteriaCompacted: NotRequired[str]
 
-    #: The full instruction (`Frame::task`). Default: empty.
+    #: The full instruction (`task` of `Frame`). Default: empty.
     task: NotRequired[str]
 
 
 class NewHold(TypedDict):
     """A frame for a worker to hold: `hold`."""
 
-    #: The length of the lease in milliseconds: from 1 to `Holder::LONGEST_LEASE`.
+    #: The length of the lease in milliseconds: from 1 to 86400000.
     lease: int
 
     #: The name of the worker. It should differ from the names of other workers, and must not be blank.
@@ -1345,7 +1345,7 @@ class OutlineOptions(TypedDict):
     #: Show only this frame and the frames below it. Default: all frames.
     root: NotRequired[FrameRef]
 
-    #: The style. Default `OutlineStyle::Marked`.
+    #: The style. Default `marked`.
     style: NotRequired[OutlineStyle]
 
     #: Maximum length of a line, in characters; longer lines are cut and end in `…`. 0: no limit. Default
@@ -1369,7 +1369,7 @@ class Placeholder(TypedDict):
     #: The frame above the placeholder. Default: none, the placeholder is a root.
     parent: NotRequired[FrameRef]
 
-    #: The title. Default: `Session` and the first 8 characters of the ID.
+    #: The title. Default: `session` and the first 8 characters of the ID.
     title: NotRequired[str]
 
 
@@ -1484,7 +1484,7 @@ class Prompt(TypedDict):
     #: This section changes in every step. It comes last, so that prompt caches keep everything before it. It
     #: is not a separate message, because not every model accepts a user message after tool messages.
     #:
-    #: With `RunSettings::shared_results`, the text of the first message begins with the element
+    #: With `shared_results` of `RunSettings`, the text of the first message begins with the element
     #: `<stack-context>` if the frame is not the root. It has the criteria of the frames above this frame, and
     #: the results of the finished frames next to this frame and next to those above it. It stays the same
     #: while the frame works, unless another actor changes these frames.
@@ -1537,7 +1537,7 @@ class Question(TypedDict):
     interruption: NotRequired[bool]
 
     #: True: the frame has not begun, and must not begin before an answer. With the answer it is planned; a
-    #: frame that is not work is completed (`Frame::waits_to_begin`). Omitted in JSON if false.
+    #: frame that is not work is completed (`waits_to_begin` of `Frame`). Omitted in JSON if false.
     unbegun: NotRequired[bool]
 
     #: Time from which on a frame that has not begun need not wait any more, in milliseconds since the Unix
@@ -1787,7 +1787,8 @@ class Settings(TypedDict):
     #: are shown while the quota of the siblings has room. Does not apply to dependencies. Default 30.
     minimumRelevance: NotRequired[int]
 
-    #: The names of the tools that the texts for the agent mention. Default: the names of `ToolRole::tool`.
+    #: The names of the tools that the texts for the agent mention. Default: the names in the library's own
+    #: list of tools.
     tools: NotRequired[ToolNames]
 
 
@@ -1822,7 +1823,7 @@ class StackOptions(TypedDict):
 
     #: How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
     #: or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
-    counter: NotRequired[str]
+    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
 
     #: The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
     #: power loss can remove the last commands. `"full"`: a power loss too.
@@ -1871,7 +1872,7 @@ class StateOptions(TypedDict):
     """Options of a stack that is made from a state."""
 
     #: How tokens are counted: as in `StackOptions`.
-    counter: NotRequired[str]
+    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
 
 
 class SubagentSettings(TypedDict):
@@ -1898,8 +1899,8 @@ class SubagentSettings(TypedDict):
     #: Regular expressions for titles, ignoring case: a child session whose title matches one of them is a
     #: subagent. Default `@.*subagent`, `subagent`, `\[Task\]`.
     #:
-    #: At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}
-    #: is too large. The first 300 characters of a title are matched.
+    #: At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so
+    #: `x{1000}` is too large. The first 300 characters of a title are matched.
     patterns: NotRequired[list[str]]
 
     #: Whether the answer of an automatically completed subagent, which is its last assistant message, becomes
@@ -1919,8 +1920,7 @@ class SummaryRequest(TypedDict):
     #: The reason.
     type: CompactionType
 
-    #: Only for `CompactionType::FrameCompletion`: why the frame is blocked with the summary. Absent: it is
-    #: completed.
+    #: Only for `frame_completion`: why the frame is blocked with the summary. Absent: it is completed.
     blockedBecause: NotRequired[str]
 
     #: A request for the content of the summary. It is added to the prompt.
@@ -1963,7 +1963,7 @@ class ToolAnswer(TypedDict):
     #: answer comes later.
     title: str
 
-    #: The call that is answered later, by the effect `Answer`.
+    #: The call that is answered later, by the effect `answer`.
     call: NotRequired[int]
 
     #: The answer; absent if it comes later.
@@ -2004,7 +2004,7 @@ class ToolRequest(TypedDict):
     name: str
 
     #: The arguments: an object, or its JSON as the model has written it. Default: none.
-    arguments: NotRequired[Union[str, Any]]
+    arguments: NotRequired[Union[str, dict[str, Any]]]
 
 
 class TranscriptPosition(TypedDict):
@@ -2062,7 +2062,7 @@ class TurnSettings(TypedDict):
     A turn runs from the person's words to the agent's last answer before the next words.
     """
 
-    #: In tokens, estimated by `Approx` from samples. When the person writes, and the turns that are finished
+    #: In tokens, estimated by `approx` from samples. When the person writes, and the turns that are finished
     #: and not folded have more than this together, these turns are all folded. 40,000 to 60,000 cost least in
     #: windows of 200,000 tokens; see `docs/fold.md`.
     floor: int
@@ -2137,7 +2137,7 @@ class EffectLog(TypedDict):
 
 
 class EffectDescribeSession(TypedDict):
-    """Describe an unknown session: report `SessionCreated`, or `SessionDeleted` if the session does not exist."""
+    """Describe an unknown session: report `sessionCreated`, or `sessionDeleted` if the session does not exist."""
 
     kind: Literal["describeSession"]
 
@@ -2148,7 +2148,7 @@ class EffectDescribeSession(TypedDict):
 class EffectCreateSession(TypedDict):
     """Create a session for a call.
 
-    Report `CallStarted`, or `CallEnded` with an error if this fails.
+    Report `callStarted`, or `callEnded` with an error if this fails.
     """
 
     kind: Literal["createSession"]
@@ -2166,7 +2166,7 @@ class EffectCreateSession(TypedDict):
 class EffectPrompt(TypedDict):
     """Send a prompt to a session and wait for its answer.
 
-    Then report `CallEnded`.
+    Then report `callEnded`.
     """
 
     kind: Literal["prompt"]
@@ -2196,7 +2196,7 @@ class EffectAbortSession(TypedDict):
 class EffectCompactSession(TypedDict):
     """Compact a session.
 
-    Then report `SessionCompacted`, without messages if the compaction failed.
+    Then report `sessionCompacted`, without messages if the compaction failed.
     """
 
     kind: Literal["compactSession"]
@@ -2237,7 +2237,7 @@ class EffectAnswer(TypedDict):
 
 
 class EffectReadMessages(TypedDict):
-    """Read the messages of a session and report `SessionMessages`, with an empty list if the session does not
+    """Read the messages of a session and report `sessionMessages`, with an empty list if the session does not
     exist.
     """
 
@@ -2330,7 +2330,7 @@ class FinishLater(TypedDict):
 
 
 class HostEventSessionCreated(TypedDict):
-    """A session was created, or the host describes it because `DescribeSession` asked for it."""
+    """A session was created, or the host describes it because `describeSession` asked for it."""
 
     kind: Literal["sessionCreated"]
 
@@ -2378,7 +2378,7 @@ class HostEventSessionError(TypedDict):
 
 
 class HostEventSessionDeleted(TypedDict):
-    """A session was deleted, or was not found when `DescribeSession` asked for it."""
+    """A session was deleted, or was not found when `describeSession` asked for it."""
 
     kind: Literal["sessionDeleted"]
 
@@ -2389,7 +2389,7 @@ class HostEventSessionDeleted(TypedDict):
 class HostEventSessionCompacting(TypedDict):
     """The host is about to replace a session's conversation by a summary.
 
-    The effect `CompactionPrompt` returns the prompt for it.
+    The effect `compactionPrompt` returns the prompt for it.
     """
 
     kind: Literal["sessionCompacting"]
@@ -2414,7 +2414,7 @@ class HostEventSessionCompacted(TypedDict):
 
 
 class HostEventSessionMessages(TypedDict):
-    """The messages of a session, because `ReadMessages` asked for them."""
+    """The messages of a session, because `readMessages` asked for them."""
 
     kind: Literal["sessionMessages"]
 
@@ -2540,7 +2540,7 @@ class HostEventToolExecuted(TypedDict):
     #: ID of the child session in which the tool has worked, if the tool has waited for the end of the
     #: session. The frame of that session is then finished, with `answer` as results. If the tool call failed,
     #: the frame is salvaged: it is blocked with the session's last message as results. If the child session
-    #: may work again already, so that this event is an old one, its frame stays open until `SessionIdle`.
+    #: may work again already, so that this event is an old one, its frame stays open until `sessionIdle`.
     childID: NotRequired[str]
 
     #: The command line that the tool has run in a shell, if there is one. The files that it names as changed
@@ -2560,7 +2560,7 @@ class HostEventToolExecuted(TypedDict):
 
 
 class HostEventCallStarted(TypedDict):
-    """The session that `CreateSession` asked for was created."""
+    """The session that `createSession` asked for was created."""
 
     kind: Literal["callStarted"]
 
@@ -2593,7 +2593,7 @@ class HostEventCallAborted(TypedDict):
 
 
 class NextAsk(Prompt):
-    """Ask a model with this prompt, and record its reply with `Run::reply`."""
+    """Ask a model with this prompt, and record its reply with `run_reply`."""
 
     next: Literal["ask"]
 
@@ -2601,8 +2601,8 @@ class NextAsk(Prompt):
 class NextCall(ToolCall):
     """Answer this tool call of the model.
 
-    If it is about agent memory, use `Run::operate`. If not, execute it and record the answer with
-    `Run::answer`.
+    If it is about agent memory, use `advance_run`. If not, execute it and record the answer with
+    `run_answer`.
     """
 
     next: Literal["call"]
@@ -3276,8 +3276,8 @@ CallPlace: TypeAlias = Literal["session", "conversation"]
 caller waits.
 
 `"conversation"`: In the conversation of the caller, which continues in the frame until it pops it. For hosts
-that [fold](crate::fold) conversations. Frames in the background still have sessions of their own. So do the
-frames that one message of the model begins in addition to another frame."""
+that fold conversations. Frames in the background still have sessions of their own. So do the frames that one
+message of the model begins in addition to another frame."""
 
 
 CompactionType: TypeAlias = Literal["overflow", "frame_completion", "manual_summary"]
@@ -3341,8 +3341,8 @@ FinishedChildren: TypeAlias = Literal["all", "forgotten", "none"]
 `"all"`: All, for hosts that show the agent no conversation.
 
 `"forgotten"`: Those whose results the frame's conversation does not hold: they were never delivered there, or
-the conversation was compacted or started again since. A stack with a [host](crate::Stack::host) notes both;
-other hosts call `deliver` and `forget`.
+the conversation was compacted or started again since. A stack with a host notes both; other hosts call
+`deliver` and `forget`.
 
 `"none"`: None, for hosts whose conversations hold all results."""
 
@@ -3429,7 +3429,8 @@ The share of the goal's words that are missing from the frame's title and criter
 goal).
 
 Only the agent knows its next goal: the observations of a host score at most 20 here. The score reaches a
-usual threshold in the answer to `stack_should_push` with a `potentialGoal` (`PushSignals::potential_goal`).
+usual threshold in the answer to `stack_should_push` with a `potentialGoal` (`potential_goal` of
+`PushSignals`).
 
 `"complexity"`: Push: the frame has grown to more than one task.
 
@@ -3447,7 +3448,7 @@ proportion to the share of the criteria's words that occur in the signals, and i
 decisions.
 
 Only the agent knows what has succeeded: the observations of a host score at most 25 here. The score reaches a
-usual threshold in the answer to `stack_should_pop` with `successSignals` (`PopSignals::success_signals`).
+usual threshold in the answer to `stack_should_pop` with `successSignals` (`success_signals` of `PopSignals`).
 
 `"stagnation"`: Pop: the last turns made no progress.
 
@@ -3501,8 +3502,8 @@ Next: TypeAlias = "Union[NextAsk, NextCall, NextOver]"
 Omission: TypeAlias = Literal["irrelevant", "budget", "rank"]
 """The reason why a frame is omitted.
 
-`"irrelevant"`: The score of the frame is below `Settings::minimum_relevance`, and the section's quota or the
-budget had no room left for its stub.
+`"irrelevant"`: The score of the frame is below `minimum_relevance` of `Settings`, and the section's quota or
+the budget had no room left for its stub.
 
 `"budget"`: The budget had no room left for the frame.
 
@@ -3673,6 +3674,6 @@ Wire: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "opencode"
 `"gemini"`: A request of Gemini's `generateContent`.
 
 `"opencode"`: The messages of OpenCode's hook `experimental.chat.messages.transform`: a list of `{"info": …,
-"parts": […]}.
+"parts": […]}`.
 
 `"pi"`: The messages of pi's event `context`: a list of its agent messages."""

@@ -221,7 +221,9 @@ async function reportTool(
   await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path, command: run })
 }
 
-/** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */
+/**
+ * Returns the file with which a tool was called: relative to the project's folder if the file is inside it.
+ */
 function pathOf(directory: string, input: unknown): string | undefined {
   const path = pathIn(input)
   return path !== undefined && isAbsolute(path) && isInside(directory, path) ? relative(directory, path) : path

@@ -310,7 +310,10 @@ class Work {
     })
   }
 
-  /** Interrupts the work, so that its words are kept, and waits for its end. A process that does not end is killed. */
+  /**
+   * Interrupts the work, so that its words are kept, and waits for its end. A process that does not end is
+   * killed.
+   */
   async end(): Promise<void> {
     this.isEnded = true
     const kill = setTimeout(() => this.turn?.controller.abort(), GRACE)

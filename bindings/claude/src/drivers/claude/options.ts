@@ -42,9 +42,14 @@ export interface ClaudeOptions {
   permissionMode?: PermissionMode
   /** Decides on uses of tools that neither the mode nor `allowedTools` allow. Default: they are refused. */
   canUseTool?: CanUseTool
-  /** Tools that are allowed without a question, as rules of the SDK such as `Bash(npm test:*)`. Default: none. */
+  /**
+   * Tools that are allowed without a question, as rules of the SDK such as `Bash(npm test:*)`. Default: none.
+   */
   allowedTools?: readonly string[]
-  /** Text before the context of each frame in the system prompt. `"claude_code"`: the system prompt of Claude Code. */
+  /**
+   * Text before the context of each frame in the system prompt. `"claude_code"`: the system prompt of Claude
+   * Code.
+   */
   instructions?: string | "claude_code"
   /**
    * Further servers of tools. A session sees a server if the limits of its frame name one of its tools, as

@@ -1,4 +1,5 @@
-// The tools of the stack as a server of the Model Context Protocol inside this process, one for each turn of a session.
+// The tools of the stack as a server of the Model Context Protocol inside this process, one for each turn of
+// a session.
 
 import type { McpSdkServerConfigWithInstance } from "@anthropic-ai/claude-agent-sdk"
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
@@ -10,8 +11,8 @@ export const SERVER = "stack"
 export const PREFIX = `mcp__${SERVER}__`
 
 /**
- * The longest answer of a tool, in characters. A longer one would be written to a file that a session without tools for files
- * cannot read: the SDK does so above 50,000.
+ * The longest answer of a tool, in characters. A longer one would be written to a file that a session without
+ * tools for files cannot read: the SDK does so above 50,000.
  */
 const LONGEST = 48_000
 

@@ -14,7 +14,10 @@ const NO_MODEL = "<synthetic>"
 /** A block of a message. */
 type Block = Record<string, unknown>
 
-/** Returns the messages of a transcript, without those of the SDK. The blocks of one message of the model are joined. */
+/**
+ * Returns the messages of a transcript, without those of the SDK. The blocks of one message of the model are
+ * joined.
+ */
 export function messagesOf(entries: readonly TranscriptEntry[]): SessionMessage[] {
   const messages: (SessionMessage & { parts: Block[] })[] = []
   for (const { type, uuid, message } of entries) {
@@ -34,8 +37,8 @@ export function messagesOf(entries: readonly TranscriptEntry[]): SessionMessage[
 }
 
 /**
- * Returns a transcript as text for a model, with at most this number of tokens: the first message, and as many of the newest
- * as fit.
+ * Returns a transcript as text for a model, with at most this number of tokens: the first message, and as
+ * many of the newest as fit.
  */
 export function formatTranscript(messages: readonly SessionMessage[], tokens: number): string {
   const [first = "", ...rest] = messages.map(({ role, parts }) => {

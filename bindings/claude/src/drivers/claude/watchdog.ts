@@ -20,7 +20,9 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
   for file in $found; do id=\${file#/proc/}; kill -KILL "\${id%%/*}" 2>/dev/null; done
 done`
 
-/** Kills sessions if this process dies. On Linux only: elsewhere the variables of processes cannot be read. */
+/**
+ * Kills sessions if this process dies. On Linux only: elsewhere the variables of processes cannot be read.
+ */
 export class Watchdog {
   readonly #sessions = new Set<string>()
   #process: ChildProcess | undefined

@@ -1,4 +1,5 @@
-// The connection of the driver with OpenCode: a server, started or found, with the bridge in it, and a client.
+// The connection of the driver with OpenCode: a server, started or found, with the bridge in it, and a
+// client.
 
 import { realpathSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"

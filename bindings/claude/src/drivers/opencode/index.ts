@@ -349,7 +349,7 @@ export class OpenCodeDriver implements SessionDriver {
 
 /** Refuses what a session asks a person for, because no person would answer. */
 async function refuse(client: OpencodeClient, { id: requestID, permission }: PermissionRequest): Promise<void> {
-  const message = `No one can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
+  const message = `No person can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
   await client.permission.reply({ requestID, reply: "reject", message })
 }
 
