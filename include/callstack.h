@@ -952,7 +952,8 @@ CallstackCode callstack_resume(Callstack *stack, CallstackView frame, CallstackE
  * - `reason` (text): for those who resume the frames. Must not be empty.
  * - `out_stopped` (Handle[]): the stopped frames.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; the storage errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; _HELD if another actor works itself in
+ * the frame or below it; the storage errors.
  */
 CallstackCode callstack_stop(Callstack *stack,
                              CallstackView frame,
@@ -961,7 +962,8 @@ CallstackCode callstack_stop(Callstack *stack,
                              CallstackError **error);
 
 /**
- * Stops all frames that hosts run or workers hold: see `callstack_stop`.
+ * Stops all frames that hosts run or workers hold: see `callstack_stop`. The frames in which other actors work
+ * themselves stay as they are, if an actor with a name gives the command.
  *
  * - `reason` (text): for those who resume the frames. Must not be empty.
  * - `out_stopped` (Handle[]): the stopped frames.

@@ -16,7 +16,7 @@ use super::context::ContextReport;
 use super::record::*;
 use super::version::CALLSTACK_ABI;
 use crate::context::Settings;
-use crate::error::{Error, ErrorClass, KINDS};
+use crate::error::{BudgetUnit, Error, ErrorClass, KINDS};
 use crate::fold::{FoldReport, FoldSettings, Wire};
 use crate::frame::*;
 use crate::memory::{NewRun, Next, Reply, RunStatus};
@@ -65,7 +65,7 @@ fn records() -> (Map<String, Value>, BTreeSet<String>) {
         HostEvent, ToolQuery, ToolRequest, LogQuery, HistoryQuery, FrameRef);
     let mut given = SchemaSettings::draft2020_12().for_serialize().into_generator();
     all!(given; StackInfo<'_>, HistoryCompaction, PrunedLogs, Popped, Retried, Reopened, Undone, Invalidated, Imported, Hold, Standing,
-        Finished, WorkLeft, Resumption, Allowance, Overspent, HandledFrame, FrameUsage, StackState, ContextReport<'_>, FoldReport,
+        Finished, WorkLeft, Resumption, Allowance, Overspent, HandledFrame, FrameUsage, StackState, ContextReport<'_>, BudgetUnit, FoldReport,
         VisibleChunk<'_>, Next, RunStatus, Effect, Tool, Answer, LogPage, Event, Handle);
     let taken = taken.take_definitions(true);
     let names = taken.keys().cloned().collect();
@@ -230,7 +230,7 @@ fn without_links(text: &str) -> String {
                 plain.push_str(&without_path(code));
                 rest = target.map_or(after, |(_, after)| after);
             }
-            (None, Some((target, after))) if target.starts_with("crate::") => {
+            (None, Some((target, after))) if target.starts_with("crate") => {
                 plain.push_str(words);
                 rest = after;
             }

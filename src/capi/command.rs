@@ -351,7 +351,8 @@ pub unsafe extern "C" fn callstack_resume(
 /// - `reason` (text): for those who resume the frames. Must not be empty.
 /// - `out_stopped` (Handle[]): the stopped frames.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; the storage errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; _HELD if another actor works itself in
+/// the frame or below it; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_stop(
     stack: *mut Callstack,
@@ -369,7 +370,8 @@ pub unsafe extern "C" fn callstack_stop(
     }
 }
 
-/// Stops all frames that hosts run or workers hold: see `callstack_stop`.
+/// Stops all frames that hosts run or workers hold: see `callstack_stop`. The frames in which other actors work
+/// themselves stay as they are, if an actor with a name gives the command.
 ///
 /// - `reason` (text): for those who resume the frames. Must not be empty.
 /// - `out_stopped` (Handle[]): the stopped frames.

@@ -132,10 +132,14 @@ fn selected(stack: Option<&Stack>, query: ToolQuery) -> Result<String, Failure> 
     if let Some(names) = &query.names {
         names.check()?;
     }
-    Ok(match (stack, query.names) {
-        (Some(stack), None) if !query.all => to_json(&tools::offered(&stack.host().settings())),
-        (_, names) => to_json(&tools::list(&names.unwrap_or_default())),
-    })
+    let Some(stack) = stack.filter(|_| !query.all) else {
+        return Ok(to_json(&tools::list(&query.names.unwrap_or_default())));
+    };
+    let mut settings = stack.host().settings();
+    if let Some(names) = query.names {
+        settings.context.tools = names;
+    }
+    Ok(to_json(&tools::offered(&settings)))
 }
 
 /// Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and

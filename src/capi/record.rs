@@ -367,7 +367,7 @@ impl HandledFrame {
 pub(super) struct FrameQuery {
     /// How the frames are selected. Default: `"all"`.
     pub(super) relation: Relation,
-    /// The frame of the relation.
+    /// The frame of the relation, for `ancestors`, `children`, `siblings` and `subtree`.
     frame: Option<FrameRef>,
     /// Only frames with this status.
     status: Option<FrameStatus>,
@@ -403,6 +403,11 @@ impl FrameQuery {
             Some(frame) => tree.resolve(frame),
             None => Err(Error::Empty { field: "frame" }),
         };
+        let needs_none =
+            matches!(self.relation, Relation::All | Relation::Roots | Relation::Ready | Relation::Interrupted);
+        if needs_none && self.frame.is_some() {
+            return Err(Error::json("query", "`frame` needs a `relation` to it, such as `children` or `subtree`"));
+        }
         let mut frames: Vec<Handle> = match self.relation {
             Relation::All => tree.handles().collect(),
             Relation::Roots => tree.roots().to_vec(),

@@ -264,12 +264,14 @@ impl Stack {
     /// everything there has ended, nothing is recorded. Returns the stopped frames.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank;
+    /// [`Error::Held`] if another actor works itself in the frame or below it.
     pub fn stop(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Vec<Handle>> {
         self.stopped(Some(frame.into()), reason.into())
     }
 
-    /// Stops all frames that hosts run or workers have: see [`Stack::stop`].
+    /// Stops all frames that hosts run or workers have: see [`Stack::stop`]. The frames in which other actors
+    /// work themselves stay as they are, if an actor with a name gives the command.
     ///
     /// # Errors
     /// [`Error::Empty`] if the reason is blank.

@@ -101,8 +101,10 @@ impl<'a> Draft<'a> {
     /// Adds lines to the log of a frame. If this log is not the frame's log yet, also adds an event that
     /// makes it the frame's log.
     pub(crate) fn append_log(&mut self, handle: Handle, log_path: String, entries: Vec<Value>, repeats_events: bool) {
-        let is_new = self.tree.node(handle).record().log_path.as_ref() != Some(&log_path);
-        if is_new {
+        let known = self.tree.node(handle).record().log_path.as_ref();
+        // A frame whose log a host keeps elsewhere by now can have lines in its own file.
+        let is_new = known.is_none();
+        if known != Some(&log_path) {
             self.push(handle, Change::LogPathSet { log_path: log_path.clone() });
         }
         self.commit.log.push(LogAppend { handle, log_path, is_new, entries, repeats_events });

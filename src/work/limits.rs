@@ -8,7 +8,7 @@ use crate::tree::Tree;
 /// What a frame may do and spend now, with the limits of all frames above it.
 ///
 /// In JSON: `{"frame": "f3", "model": "claude-sonnet-5", "tools": ["Read"], "maxTurns": 40,
-/// "maxCostMicroUsd": 310000}`. What is not limited is left out.
+/// "maxTokens": 88000, "maxCostMicroUsd": 310000}`. What is not limited is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +25,9 @@ pub struct Allowance {
     /// Turns of the model in one prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+    /// Tokens that may still be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
     /// What may still be spent, in millionths of a US dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_micro_usd: Option<u64>,
@@ -49,7 +52,10 @@ impl Tree {
     pub fn allowance(&self, handle: Handle, roots: &FrameLimits) -> Allowance {
         let line = self.limits_above(handle, roots);
         let nearest = |of: fn(&FrameLimits) -> Option<u64>| line.iter().find_map(|(_, limits)| of(limits));
-        let left = line
+        let tokens_left = line
+            .iter()
+            .filter_map(|(frame, limits)| Some(limits.max_tokens?.saturating_sub(self.tokens_below(*frame))));
+        let cost_left = line
             .iter()
             .filter_map(|(frame, limits)| Some(limits.max_cost_micro_usd?.saturating_sub(self.cost_below(*frame))));
         Allowance {
@@ -57,7 +63,8 @@ impl Tree {
             model: line.iter().find_map(|(_, limits)| limits.model.clone()),
             tools: tools_of_all(line.iter().filter_map(|(_, limits)| limits.tools.as_deref())),
             max_turns: nearest(|limits| limits.max_turns),
-            max_cost_micro_usd: left.min(),
+            max_tokens: tokens_left.min(),
+            max_cost_micro_usd: cost_left.min(),
         }
     }
 

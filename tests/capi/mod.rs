@@ -223,7 +223,7 @@ fn commands_and_queries_do_what_the_stack_does() {
         let limits = r#"{"maxTokens": 10, "tools": ["Read"]}"#;
         run(|error| callstack_set_limits(stack, view("f1"), view(limits), error)).unwrap();
         let allowed = parsed(ask(|out, error| callstack_allowance(stack, view("f2"), out, error)).unwrap());
-        assert_eq!(allowed, json!({"frame": "f2", "tools": ["Read"]}));
+        assert_eq!(allowed, json!({"frame": "f2", "tools": ["Read"], "maxTokens": 0}));
         let spent = parsed(ask(|out, error| callstack_overspent(stack, view("f2"), out, error)).unwrap());
         assert_eq!(spent["frame"], "f1");
         let all = parsed(ask(|out, error| callstack_resumption(stack, NONE, out, error)).unwrap());

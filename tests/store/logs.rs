@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use callstack_core::{Budget, Guidance, LogQuery, NewFrame, PopStatus, Settings, Stack, StackOptions};
+use callstack_core::{Budget, Guidance, LogLimits, LogQuery, NewFrame, PopStatus, Settings, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -228,4 +228,18 @@ fn hosts_may_keep_logs_elsewhere() {
         "this stack has no logs; open a stack in a folder with Stack::open"
     );
     assert_eq!(stack.log(root).set_path(" ").unwrap_err().code(), "empty");
+}
+
+#[test]
+fn a_log_that_is_kept_elsewhere_for_a_while_is_continued() {
+    let folder = tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let root = stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
+    stack.log(root).append(&[json!("one"), json!("two")]).unwrap();
+    stack.log(root).set_path("/var/host.jsonl").unwrap();
+    stack.log(root).append(&[json!("three")]).unwrap();
+    assert_eq!(stack.frame(root).unwrap().log_path.as_deref(), Some("logs/ses_1.jsonl"));
+    stack.files().prune_logs(LogLimits::default().bytes(0)).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
+    assert_eq!(page.lines.iter().map(|line| &line.entry).collect::<Vec<_>>(), ["one", "two", "three"]);
 }

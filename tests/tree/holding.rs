@@ -328,6 +328,18 @@ fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
 }
 
 #[test]
+fn a_stop_of_everything_leaves_what_conversations_have_to_them() {
+    let (stack, _) = stack();
+    let [cart, mail] = ["Cart", "Mail"].map(|title| plan(&stack, title, None, &[]));
+    held(&stack, "one");
+    stack.as_actor(Actor::new(HolderKind::Conversation, "codex/1")).begin(mail).unwrap();
+    let ann = stack.as_actor(Actor::new(HolderKind::Person, "Ann"));
+    assert_eq!(ann.stop(mail, "Lunch").unwrap_err().code(), "held");
+    assert_eq!(ann.stop_all("Lunch").unwrap(), [cart]);
+    assert_eq!(stack.frame(mail).unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
 fn a_stop_blocks_what_workers_have_begun() {
     let (stack, now) = stack();
     let shop = plan(&stack, "Shop", None, &[]);

@@ -230,8 +230,9 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     stack.record_cost(cart, "ses_2", 1_000).unwrap();
     ask(50);
     assert_eq!((costs(cart), costs(shop)), ((1_500, 1_500), (0, 1_500)));
-    stack.set_limits(shop, FrameLimits::default().max_cost_micro_usd(Some(2_000))).unwrap();
-    assert_eq!(stack.work().allowance(cart).unwrap().max_cost_micro_usd, Some(500));
+    stack.set_limits(shop, FrameLimits::default().max_cost_micro_usd(Some(2_000)).max_tokens(Some(200))).unwrap();
+    let left = stack.work().allowance(cart).unwrap();
+    assert_eq!((left.max_cost_micro_usd, left.max_tokens), (Some(500), Some(50)));
     assert_eq!(stack.work().overspent(cart).unwrap(), None);
     // The newest value replaces the earlier value.
     stack.record_cost(cart, "ses_2", 2_100).unwrap();

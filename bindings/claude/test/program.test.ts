@@ -306,7 +306,10 @@ test("a run writes plain lines, JSON, or its results alone", () =>
       ])
       assert.match(lines[8] ?? "", /^f1: 4 requests, 440 tokens, \$0\.\d{4}$/)
       // No person can be asked: the model and the person are told so.
-      assert.match(plain.stderr, /^f1: Write was refused: no person can be asked.*--permission-mode acceptEdits.*--tools/)
+      assert.match(
+        plain.stderr,
+        /^f1: Write was refused: no person can be asked.*--permission-mode acceptEdits.*--tools/,
+      )
       assert.match(world.model.asked[1]?.news[0]?.text ?? "", /no person can be asked/)
       assert.equal(existsSync(join(world.folder, "a.ts")), false)
 

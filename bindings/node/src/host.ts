@@ -46,7 +46,7 @@ export interface HostAnswer {
 }
 
 /** What the engine has answered to a call. */
-type Answered = Omit<HostAnswer, "isError">
+type Answered = Omit<HostAnswer, "isError"> & { isError?: boolean }
 
 /** Tells that no caller waits for an answer any more: an AbortSignal, whose type not every program has. */
 export interface CancelSignal {
@@ -109,7 +109,11 @@ export class Host {
     try {
       await work()
     } catch (error) {
-      this.#actions.log("error", `${name} failed: ${messageOf(error)}`, {})
+      try {
+        this.#actions.log("error", `${name} failed: ${messageOf(error)}`, {})
+      } catch {
+        // The log itself has failed: there is no other place for the message.
+      }
     }
   }
 
@@ -144,18 +148,21 @@ export class Host {
       const { call, effects, isError, text = "", title, ended } = this.stack.tool(sessionID, { name, arguments: args })
       const answer = call === undefined ? { text, title, ended } : this.#answer(call, signal)
       await this.#perform(effects)
-      return { ...(await answer), isError }
+      return { isError, ...(await answer) }
     } catch (error) {
       const text = `${name}: ${messageOf(error)}`
       return { text, title: text, ended: [], isError: true }
     }
   }
 
-  /** Stops the timer and closes the stack. Tool calls that still wait get no answer. */
+  /** Stops the timer and closes the stack. Tool calls that still wait fail. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#timer)
+    const text = "the host was closed before the answer came"
+    for (const answer of this.#waiting.values()) answer({ text, title: text, ended: [], isError: true })
+    this.#waiting.clear()
     this.stack.close()
   }
 
@@ -173,8 +180,8 @@ export class Host {
   }
 
   /** Answers the tool call that waits for a call. Does nothing if none waits. */
-  #deliver({ call, ...answer }: Omit<Extract<Effect, { kind: "answer" }>, "kind">): void {
-    this.#waiting.get(call)?.(answer)
+  #deliver({ call, text, title, ended }: Omit<Extract<Effect, { kind: "answer" }>, "kind">): void {
+    this.#waiting.get(call)?.({ text, title, ended })
     this.#waiting.delete(call)
   }
 

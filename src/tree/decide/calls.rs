@@ -75,12 +75,15 @@ impl Draft<'_> {
             tree.node(*frame).record().held_by().is_some_and(|holder| holder.kind != HolderKind::Person)
         };
         let running = tree.held().filter(has_agent).chain(tree.with_workers()).chain(in_conversations);
-        let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
+        let mut stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
         // A frame that a worker or a host runs can always be stopped. A frame in which another actor works
         // itself belongs to that actor.
         let is_by_itself =
             |frame: &&Handle| tree.holder(**frame, self.now).is_some_and(|holder| !holder.kind.is_running());
-        stopped.iter().filter(is_by_itself).try_for_each(|frame| self.check_actor(*frame))?;
+        match top {
+            Some(_) => stopped.iter().filter(is_by_itself).try_for_each(|frame| self.check_actor(*frame))?,
+            None => stopped.retain(|frame| !is_by_itself(&frame) || self.check_actor(*frame).is_ok()),
+        }
         for handle in &stopped {
             let status = FrameStatus::Blocked;
             self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });

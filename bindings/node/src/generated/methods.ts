@@ -330,14 +330,16 @@ export abstract class StackMethods extends OpenStack {
    * @param frame - This frame and the frames below it.
    * @param reason - For those who resume the frames. Must not be empty.
    * @returns The stopped frames.
-   * @throws `unknown_frame`, `ambiguous_frame`, `empty` for the reason; the storage errors.
+   * @throws `unknown_frame`, `ambiguous_frame`, `empty` for the reason; `held` if another actor works itself
+   * in the frame or below it; the storage errors.
    */
   stop(frame: FrameRef, reason: string): Handle[] {
     return this.record<Handle[]>("stop", frame, reason)
   }
 
   /**
-   * Stops all frames that hosts run or workers hold: see {@link Stack.stop}.
+   * Stops all frames that hosts run or workers hold: see {@link Stack.stop}. The frames in which other actors
+   * work themselves stay as they are, if an actor with a name gives the command.
    *
    * @param reason - For those who resume the frames. Must not be empty.
    * @returns The stopped frames.

@@ -30,6 +30,8 @@ export interface Allowance {
   frame: Handle
   /** What may still be spent, in millionths of a US dollar. */
   maxCostMicroUsd?: number
+  /** Tokens that may still be used. */
+  maxTokens?: number
   /** Turns of the model in one prompt. */
   maxTurns?: number
   /** The model. */
@@ -142,6 +144,15 @@ export interface Budget {
   /** Maximum number of tokens of a context. Default 4000. */
   total?: number | undefined
 }
+
+/**
+ * What a budget counts.
+ *
+ * `"tokens"`: Tokens, as `total` of `Budget`.
+ *
+ * `"bytes"`: Bytes, as `bytes` of `Budget`.
+ */
+export type BudgetUnit = "tokens" | "bytes"
 
 /** Statistics of the context cache since the stack was opened. */
 export interface CacheStatistics {
@@ -862,7 +873,7 @@ export interface FrameLimits {
 
 /** Selects frames. */
 export interface FrameQuery {
-  /** The frame of the relation. */
+  /** The frame of the relation, for `ancestors`, `children`, `siblings` and `subtree`. */
   frame?: FrameRef | undefined
   /** How the frames are selected. Default: `"all"`. */
   relation?: Relation | undefined

@@ -366,12 +366,16 @@ class StackMethods(OpenStack):
 
         Returns The stopped frames.
 
-        Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason; the storage errors.
+        Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason; HeldError if another actor
+        works itself in the frame or below it; the storage errors.
         """
         return self._record("stop", frame, reason)
 
     def stop_all(self, reason: str) -> list[Handle]:
         """Stops all frames that hosts run or workers hold: see `stop`.
+
+        The frames in which other actors work themselves stay as they are, if an actor with a name gives the
+        command.
 
         `reason`: For those who resume the frames. Must not be empty.
 

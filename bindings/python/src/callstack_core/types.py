@@ -57,6 +57,9 @@ class Allowance(TypedDict):
     #: What may still be spent, in millionths of a US dollar.
     maxCostMicroUsd: NotRequired[int]
 
+    #: Tokens that may still be used.
+    maxTokens: NotRequired[int]
+
     #: Turns of the model in one prompt.
     maxTurns: NotRequired[int]
 
@@ -689,7 +692,7 @@ class FrameLimits(TypedDict):
 class FrameQuery(TypedDict):
     """Selects frames."""
 
-    #: The frame of the relation.
+    #: The frame of the relation, for `ancestors`, `children`, `siblings` and `subtree`.
     frame: NotRequired[FrameRef]
 
     #: How the frames are selected. Default: `"all"`.
@@ -3267,6 +3270,14 @@ Becomes: TypeAlias = Literal["added", "edited", "planned", "waiting", "begun", "
 `"invalidated"`: The file takes it out of the plan.
 
 `"removed"`: The file does not have it any more; it leaves the plan."""
+
+
+BudgetUnit: TypeAlias = Literal["tokens", "bytes"]
+"""What a budget counts.
+
+`"tokens"`: Tokens, as `total` of `Budget`.
+
+`"bytes"`: Bytes, as `bytes` of `Budget`."""
 
 
 CallPlace: TypeAlias = Literal["session", "conversation"]
