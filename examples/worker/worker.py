@@ -31,6 +31,9 @@ with Stack.open(sys.argv[1]) as stack:
                     stack.renew(hold, {"lease": LEASE})
         results = results.strip() or "It wrote nothing."
         try:
-            stack.finish(hold, {"end": "failed" if work.returncode else "done", "results": results})
+            if work.returncode:
+                stack.finish(hold, {"end": "failed", "results": results})
+            else:
+                stack.finish(hold, {"end": "done", "results": results})
         except CallstackError as refused:  # A person has stopped the frame, or another worker has it by now.
             print(refused, file=sys.stderr)

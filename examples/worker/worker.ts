@@ -10,18 +10,18 @@ const LEASE = 60_000
 const [folder = "", command = "", ...args] = process.argv.slice(2)
 const stack = Stack.open(folder)
 const isLeft = ({ free, held, later }: { free: number; held: number; later: number }) => free + held + later > 0
+const attempt = (call: () => void) => {
+  try {
+    call()
+  } catch (refused) {
+    console.error(String(refused)) // A person has stopped the frame, or another worker has it by now.
+  }
+}
 while (isLeft(stack.workLeft())) {
   const hold = stack.hold({ name: `${hostname()}-${process.pid}`, lease: LEASE })
   if (hold === undefined) {
     await sleep(200)
     continue
-  }
-  const attempt = (call: () => void) => {
-    try {
-      call()
-    } catch (refused) {
-      console.error(String(refused)) // A person has stopped the frame, or another worker has it by now.
-    }
   }
   const renewing = setInterval(() => attempt(() => stack.renew(hold, { lease: LEASE })), LEASE / 3)
   // The command reads on its standard input what the frame is about, and writes its results.

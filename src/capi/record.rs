@@ -39,7 +39,7 @@ pub(super) struct FolderOptions {
     /// How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
     /// or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is
     /// `setting`).
-    #[schemars(with = "Option<CounterName>")]
+    #[schemars(with = "CounterName")]
     counter: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl TryFrom<FolderOptions> for StackOptions {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct MemoryOptions {
     /// How tokens are counted: as in `StackOptions`.
-    #[schemars(with = "Option<CounterName>")]
+    #[schemars(with = "CounterName")]
     counter: Option<String>,
     /// Whether the stack keeps its events for `history`, as stacks in folders do. Default false.
     pub(super) history: bool,
@@ -81,7 +81,7 @@ impl MemoryOptions {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct StateOptions {
     /// How tokens are counted: as in `StackOptions`.
-    #[schemars(with = "Option<CounterName>")]
+    #[schemars(with = "CounterName")]
     counter: Option<String>,
 }
 
@@ -487,7 +487,7 @@ enum ToolArguments {
     /// The JSON as the model has written it.
     Text(String),
     /// An object. Other values are refused by the tool.
-    Value(#[schemars(with = "serde_json::Map<String, serde_json::Value>")] serde_json::Value),
+    Value(serde_json::Value),
 }
 
 impl Default for ToolArguments {

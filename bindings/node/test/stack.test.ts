@@ -444,7 +444,7 @@ test("files of a newer version and files that are not stacks are rejected and le
 })
 
 test("the token counter is chosen by name", () => {
-  const tokens = (counter: string): number => {
+  const tokens = (counter: "approx" | "chars4" | "o200k"): number => {
     using stack = Stack.inMemory({ counter })
     return stack.context(stack.push({ title: "Build a shop" })).tokens
   }

@@ -1544,7 +1544,7 @@ export type MemoryModel = "heap" | "registers"
 /** Options of a stack in memory. */
 export interface MemoryOptions {
   /** How tokens are counted: as in `StackOptions`. */
-  counter?: "approx" | "chars4" | "o200k" | null | undefined
+  counter?: "approx" | "chars4" | "o200k" | undefined
   /** Whether the stack keeps its events for `history`, as stacks in folders do. Default false. */
   history?: boolean | undefined
 }
@@ -2696,7 +2696,7 @@ export interface StackOptions {
    * How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters), or
    * `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
    */
-  counter?: "approx" | "chars4" | "o200k" | null | undefined
+  counter?: "approx" | "chars4" | "o200k" | undefined
   /**
    * The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
    * power loss can remove the last commands. `"full"`: a power loss too.
@@ -2760,7 +2760,7 @@ export type Standing =
 /** Options of a stack that is made from a state. */
 export interface StateOptions {
   /** How tokens are counted: as in `StackOptions`. */
-  counter?: "approx" | "chars4" | "o200k" | null | undefined
+  counter?: "approx" | "chars4" | "o200k" | undefined
 }
 
 /** The settings of subagents (specification, "Subagent Integration"). */
@@ -2925,7 +2925,7 @@ export interface ToolRequest {
   /** The default name of the tool. Tools that the host does not offer to its agents work too. */
   name: string
   /** The arguments: an object, or its JSON as the model has written it. Default: none. */
-  arguments?: string | Record<string, unknown> | undefined
+  arguments?: string | unknown | undefined
 }
 
 /**

@@ -1085,7 +1085,7 @@ class MemoryOptions(TypedDict):
     """Options of a stack in memory."""
 
     #: How tokens are counted: as in `StackOptions`.
-    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
+    counter: NotRequired[Literal["approx", "chars4", "o200k"]]
 
     #: Whether the stack keeps its events for `history`, as stacks in folders do. Default false.
     history: NotRequired[bool]
@@ -1826,7 +1826,7 @@ class StackOptions(TypedDict):
 
     #: How tokens are counted: `"approx"` (default: an estimate), `"chars4"` (one token for four characters),
     #: or `"o200k"` (exact; only in a library with the feature `tokenizer`, otherwise the error is `setting`).
-    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
+    counter: NotRequired[Literal["approx", "chars4", "o200k"]]
 
     #: The failures that an acknowledged command survives. `"normal"` (default): the death of the process. A
     #: power loss can remove the last commands. `"full"`: a power loss too.
@@ -1875,7 +1875,7 @@ class StateOptions(TypedDict):
     """Options of a stack that is made from a state."""
 
     #: How tokens are counted: as in `StackOptions`.
-    counter: NotRequired[Literal["approx", "chars4", "o200k", null]]
+    counter: NotRequired[Literal["approx", "chars4", "o200k"]]
 
 
 class SubagentSettings(TypedDict):
@@ -2007,7 +2007,7 @@ class ToolRequest(TypedDict):
     name: str
 
     #: The arguments: an object, or its JSON as the model has written it. Default: none.
-    arguments: NotRequired[Union[str, dict[str, Any]]]
+    arguments: NotRequired[Union[str, Any]]
 
 
 class TranscriptPosition(TypedDict):
