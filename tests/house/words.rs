@@ -10,7 +10,7 @@ use callstack_core::ToolNames;
 
 /// Words that make a sentence hard to read: pronouns without their nouns, and persons where there are rows or
 /// processes.
-const HARD: [&str; 6] = ["anew", "whoever", "whom", "of which", "nobody", "somebody"];
+const HARD: [&str; 7] = ["anew", "whoever", "whom", "of which", "nobody", "somebody", "no one"];
 
 pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -325,7 +325,7 @@ fn method(function: &Function) -> String {
         documented.push(format!("`{}`: {}", input.name, sentence(&input.meaning)));
     }
     for output in &function.outputs {
-        documented.push(format!("Returns {}", sentence(&output.meaning)));
+        documented.push(sentence(&format!("returns {}", output.meaning)));
     }
     if !function.errors.meaning.is_empty() {
         documented.push(format!("Raises {}", function.errors.meaning));

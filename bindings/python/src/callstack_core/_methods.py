@@ -91,7 +91,7 @@ class StackMethods(OpenStack):
 
         Commands do the same automatically. Takes a few microseconds if there is nothing new.
 
-        Returns Whether there was something new.
+        Returns whether there was something new.
 
         Raises the storage errors.
         """
@@ -107,7 +107,7 @@ class StackMethods(OpenStack):
 
         `limits`: Which trees lose their events.
 
-        Returns What was removed.
+        Returns what was removed.
 
         Raises JsonError for the limits, InMemoryError if the stack has no database, DamagedError if the
         events do not give the state that the database has; the storage errors. After an error the history is
@@ -122,7 +122,7 @@ class StackMethods(OpenStack):
 
         `limits`: Which logs are removed.
 
-        Returns What was removed, and what is left.
+        Returns what was removed, and what is left.
 
         Raises JsonError for the limits, InMemoryError if the stack has no folder; the storage errors.
         """
@@ -133,7 +133,7 @@ class StackMethods(OpenStack):
 
         Does not wait for a command that is running.
 
-        Returns The figures.
+        Returns the figures.
         """
         return self._record("info")
 
@@ -142,7 +142,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame. Only the title is required.
 
-        Returns The handle of the frame, such as `f3`.
+        Returns the handle of the frame, such as `f3`.
 
         Raises JsonError, DuplicateIdError, EmptyError for the title or the ID, TooLongError for the ID or the
         task, UnknownFrameError, AmbiguousFrameError, DependencyError, ParentClosedError, ParentPlannedError,
@@ -157,7 +157,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame. Its parent may be planned too.
 
-        Returns The handle of the frame.
+        Returns the handle of the frame.
 
         Raises JsonError, DuplicateIdError, EmptyError for the title or the ID, TooLongError for the ID or the
         task, UnknownFrameError, AmbiguousFrameError, DependencyError, ParentClosedError, SettingError and
@@ -173,7 +173,7 @@ class StackMethods(OpenStack):
         `children`: The children. Their own `parent` and `caller` are ignored. A child may depend on any other
         child of the list, by its `sessionID` or its title.
 
-        Returns The handles of the children.
+        Returns the handles of the children.
 
         Raises those of `plan` for any of the children; the message says which child: JsonError,
         DuplicateIdError, EmptyError, TooLongError, UnknownFrameError, AmbiguousFrameError, DependencyError,
@@ -191,7 +191,7 @@ class StackMethods(OpenStack):
 
         `placeholder`: What a placeholder is made with.
 
-        Returns The handle of the frame.
+        Returns the handle of the frame.
 
         Raises EmptyError and TooLongError for the ID, JsonError, UnknownFrameError and AmbiguousFrameError
         for the parent, FullError; the storage errors.
@@ -279,7 +279,7 @@ class StackMethods(OpenStack):
 
         `pop`: The new status, the results, and the frame that begins next.
 
-        Returns The frame, its parent, and what is left below it.
+        Returns the frame, its parent, and what is left below it.
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError, TransitionError if the status of the frame
         does not allow it or `next` is not planned, NotReadyError if `next` depends on a frame that is not
@@ -296,7 +296,7 @@ class StackMethods(OpenStack):
 
         `completion`: The results, and the frame that begins next.
 
-        Returns The frame and its parent.
+        Returns the frame and its parent.
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError, PartsLeftError if frames below it are open
         or planned, TransitionError if the status of the frame does not allow it or `next` is not planned,
@@ -314,7 +314,7 @@ class StackMethods(OpenStack):
 
         `block`: The question, and the results so far.
 
-        Returns The frame, its parent, and what is left below it.
+        Returns the frame, its parent, and what is left below it.
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError, TransitionError if the status of the frame
         does not allow it, HeldError; the storage errors.
@@ -364,7 +364,7 @@ class StackMethods(OpenStack):
 
         `reason`: For those who resume the frames. Must not be empty.
 
-        Returns The stopped frames.
+        Returns the stopped frames.
 
         Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason; HeldError if another actor
         works itself in the frame or below it; the storage errors.
@@ -379,7 +379,7 @@ class StackMethods(OpenStack):
 
         `reason`: For those who resume the frames. Must not be empty.
 
-        Returns The stopped frames.
+        Returns the stopped frames.
 
         Raises EmptyError for the reason; the storage errors.
         """
@@ -397,7 +397,7 @@ class StackMethods(OpenStack):
 
         `note`: What must be done differently, or the answer to what the frame waits for.
 
-        Returns The new frame.
+        Returns the new frame.
 
         Raises UnknownFrameError, AmbiguousFrameError, NotRetriableError if the frame is neither failed nor
         blocked or has a next attempt already, ParentClosedError, FullError, HeldError; the storage errors.
@@ -457,7 +457,7 @@ class StackMethods(OpenStack):
 
         `reason`: What is wrong. Must not be empty.
 
-        Returns The frame, and the frames that depend on it.
+        Returns the frame, and the frames that depend on it.
 
         Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason, TransitionError if the frame
         is not completed, ParentClosedError if a frame above it has ended, ParentPlannedError if one is
@@ -472,7 +472,7 @@ class StackMethods(OpenStack):
         Without an actor, it takes back the last command of the persons who have given no name. What the
         command has added is invalidated. The last 20 commands of persons are remembered.
 
-        Returns What was taken back.
+        Returns what was taken back.
 
         Raises NothingToUndoError, NotUndoneError (the details hold the reason); the storage errors.
         """
@@ -487,7 +487,7 @@ class StackMethods(OpenStack):
 
         `reason`: The reason, for people and agents. Must not be empty.
 
-        Returns The frames that were invalidated, and those that are concerned.
+        Returns the frames that were invalidated, and those that are concerned.
 
         Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the reason, TransitionError if the frame
         is invalidated already, HeldError; the storage errors.
@@ -503,7 +503,7 @@ class StackMethods(OpenStack):
 
         `artifact`: Usually a path. Must not be empty.
 
-        Returns Whether the artifact was not recorded before.
+        Returns whether the artifact was not recorded before.
 
         Raises UnknownFrameError, AmbiguousFrameError, EmptyError for the artifact; the storage errors.
         """
@@ -555,7 +555,7 @@ class StackMethods(OpenStack):
         or of a `state.json`. The library detects the format. A `state.json` only adds frames; each `logPath`
         in it is left out and reported as a problem, because the logs stay where the state comes from.
 
-        Returns The new and the changed frames, and the problems.
+        Returns the new and the changed frames, and the problems.
 
         Raises JsonError if the plan is in none of the formats, VersionError if a newer version wrote the
         `state.json`, DuplicateIdError if a frame that is not from this plan has the same ID, DependencyError
@@ -576,7 +576,7 @@ class StackMethods(OpenStack):
 
         `request`: The worker, the lease, and which frames it wants.
 
-        Returns The frame and its holder, if a frame is free now. `work_left` says whether that can change.
+        Returns the frame and its holder, if a frame is free now. `work_left` says whether that can change.
 
         Raises JsonError, EmptyError and TooLongError for the name, SettingError for the lease,
         UnknownFrameError, AmbiguousFrameError, NotFreeError if the wanted frame is not free; the storage
@@ -593,7 +593,7 @@ class StackMethods(OpenStack):
 
         `renewal`: The length of the lease from now on.
 
-        Returns The hold with its new end.
+        Returns the hold with its new end.
 
         Raises HoldLostError if another worker has held the frame since; NotFreeError if its holder has
         released it, or if it is not `in_progress` any more: the holder should stop; SettingError for the
@@ -609,7 +609,7 @@ class StackMethods(OpenStack):
 
         `hold`: What `hold` has returned.
 
-        Returns How the frame stands for its holder.
+        Returns how the frame stands for its holder.
 
         Raises HoldLostError if another worker has held the frame since; JsonError, UnknownFrameError; the
         storage errors.
@@ -640,7 +640,7 @@ class StackMethods(OpenStack):
 
         `finish`: How the work ends.
 
-        Returns The new status of the frame.
+        Returns the new status of the frame.
 
         Raises HoldLostError if another worker has held the frame since; NotFreeError if the frame is not
         `in_progress` any more; SettingError for a time that is too long; EmptyError, JsonError,
@@ -655,7 +655,7 @@ class StackMethods(OpenStack):
 
         `below`: Only frames below this one. Default: all frames.
 
-        Returns The numbers of frames.
+        Returns the numbers of frames.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -669,7 +669,7 @@ class StackMethods(OpenStack):
 
         `frames`: The frames that the host continues. Default: all that are open.
 
-        Returns The frames that can continue now, and later.
+        Returns the frames that can continue now, and later.
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError.
         """
@@ -681,7 +681,7 @@ class StackMethods(OpenStack):
         Hosts do this when they poll and at tool calls; a program without sessions can do it before it looks
         at what runs. If a record is refused, the next call tries again.
 
-        Returns These frames.
+        Returns these frames.
         """
         return self._record("note_interruptions")
 
@@ -722,7 +722,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns What is left. What is not limited is absent.
+        Returns what is left. What is not limited is absent.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -734,7 +734,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns That frame and the reason, if there is one.
+        Returns that frame and the reason, if there is one.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -746,7 +746,7 @@ class StackMethods(OpenStack):
         `frame`: A handle, an ID, the beginning of an ID, a title, or the beginning of the title of an
         unfinished frame.
 
-        Returns The handle, such as `f3`.
+        Returns the handle, such as `f3`.
 
         Raises UnknownFrameError; AmbiguousFrameError, with `candidates` in the details.
         """
@@ -755,7 +755,7 @@ class StackMethods(OpenStack):
     def active(self) -> Handle | None:
         """Returns the handle of the active frame: the frame on which an agent works.
 
-        Returns The handle, if a frame is active.
+        Returns the handle, if a frame is active.
         """
         return self._text("active") or None
 
@@ -764,7 +764,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns The record with the handle.
+        Returns the record with the handle.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -775,7 +775,7 @@ class StackMethods(OpenStack):
 
         `query`: Which frames. Default: all.
 
-        Returns The records, in the order of creation, if the query does not have another order.
+        Returns the records, in the order of creation, if the query does not have another order.
 
         Raises JsonError, UnknownFrameError, AmbiguousFrameError, EmptyError if the relation needs a frame and
         the query has none.
@@ -787,7 +787,7 @@ class StackMethods(OpenStack):
 
         `query`: Which frames. Default: all.
 
-        Returns The handles.
+        Returns the handles.
 
         Raises JsonError, UnknownFrameError, AmbiguousFrameError, EmptyError if the relation needs a frame and
         the query has none.
@@ -800,7 +800,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns The sums.
+        Returns the sums.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -811,7 +811,7 @@ class StackMethods(OpenStack):
 
         `from_state` reads it.
 
-        Returns The state.
+        Returns the state.
         """
         return self._record("state")
 
@@ -835,7 +835,7 @@ class StackMethods(OpenStack):
 
         `options`: What the text shows.
 
-        Returns Several lines.
+        Returns several lines.
 
         Raises JsonError, UnknownFrameError, AmbiguousFrameError.
         """
@@ -897,7 +897,7 @@ class StackMethods(OpenStack):
 
         `frame`: The frame.
 
-        Returns Each chunk with the frame that owns it.
+        Returns each chunk with the frame that owns it.
 
         Raises UnknownFrameError, AmbiguousFrameError.
         """
@@ -929,7 +929,7 @@ class StackMethods(OpenStack):
 
         `run`: The task and the settings. Only the task is required.
 
-        Returns The handle of the root frame. It is the argument `run` of the functions below.
+        Returns the handle of the root frame. It is the argument `run` of the functions below.
 
         Raises JsonError, EmptyError for the task, the title or the ID, DuplicateIdError, TooLongError for the
         ID or the tools, FullError; the storage errors.
@@ -944,7 +944,7 @@ class StackMethods(OpenStack):
 
         `run`: The root frame of the run.
 
-        Returns What the run needs: the answer of a model to a prompt (report it with `run_reply`), the answer
+        Returns what the run needs: the answer of a model to a prompt (report it with `run_reply`), the answer
         to a tool call (report it with `run_answer`), or nothing, because the run is over.
 
         Raises UnknownFrameError, AmbiguousFrameError, NoRunError if the frame is not the root of a run;
@@ -956,7 +956,7 @@ class StackMethods(OpenStack):
     def runs(self) -> list[Handle]:
         """Returns all runs, finished or not, in the order in which they were started.
 
-        Returns The handles of their root frames.
+        Returns the handles of their root frames.
         """
         return self._record("runs")
 
@@ -965,7 +965,7 @@ class StackMethods(OpenStack):
 
         `run`: The root frame of the run.
 
-        Returns The settings and the progress.
+        Returns the settings and the progress.
 
         Raises UnknownFrameError, AmbiguousFrameError, NoRunError if the frame is not the root of a run.
         """
@@ -1019,7 +1019,7 @@ class StackMethods(OpenStack):
 
         `settings`: The settings. Every key is optional.
 
-        Returns A message for each invalid setting. An invalid setting is ignored; it is not an error of this
+        Returns a message for each invalid setting. An invalid setting is ignored; it is not an error of this
         function.
         """
         return self._record("configure", self._optional_json(settings))
@@ -1036,7 +1036,7 @@ class StackMethods(OpenStack):
 
         `event`: The event.
 
-        Returns What the host must do, in this order.
+        Returns what the host must do, in this order.
 
         Raises JsonError for an event of another shape.
         """
@@ -1051,7 +1051,7 @@ class StackMethods(OpenStack):
         leave `state.json` to this function. A failure to write the files is not an error of this function;
         `info` returns it as `mirror.error`.
 
-        Returns What the host must do, in this order. A caller that does not take the effects loses them, so
+        Returns what the host must do, in this order. A caller that does not take the effects loses them, so
         it must not have reported events.
         """
         return self._record("poll")
@@ -1061,7 +1061,7 @@ class StackMethods(OpenStack):
 
         Does not wait for a command that is running.
 
-        Returns Milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
+        Returns milliseconds since the Unix epoch, if there is work; in C 0 otherwise.
         """
         return self._time("deadline")
 
@@ -1075,7 +1075,7 @@ class StackMethods(OpenStack):
 
         `call`: The name of the tool, and the arguments.
 
-        Returns The text for the agent, and what the host must do.
+        Returns the text for the agent, and what the host must do.
 
         Raises JsonError.
         """
@@ -1087,7 +1087,7 @@ class StackMethods(OpenStack):
 
         `session`: The whole ID of the session.
 
-        Returns The handle, if the session has a frame.
+        Returns the handle, if the session has a frame.
         """
         return self._text("place", session) or None
 
@@ -1116,7 +1116,7 @@ class StackMethods(OpenStack):
 
         `query`: Which lines. Default: all.
 
-        Returns The lines.
+        Returns the lines.
 
         Raises UnknownFrameError, AmbiguousFrameError, JsonError, InMemoryError if the stack has no folder;
         the storage errors.
@@ -1143,7 +1143,7 @@ class StackMethods(OpenStack):
 
         `query`: Which events. Default: all.
 
-        Returns The events.
+        Returns the events.
 
         Raises InMemoryError if the stack keeps no history, UnknownFrameError, AmbiguousFrameError, JsonError,
         SettingError for an unknown kind; the storage errors.
@@ -1156,7 +1156,7 @@ class StackMethods(OpenStack):
         `rebuild` reads it. If the history is damaged (DamagedError), these are the events before the damage.
         Does not wait for a command that is running.
 
-        Returns One event in JSON on each line, as in `history`. If the history was compacted, lines come
+        Returns one event in JSON on each line, as in `history`. If the history was compacted, lines come
         first that only the library reads, with the keys `base` and `baseFrame`: the frames whose events are
         gone.
 
