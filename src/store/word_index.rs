@@ -23,7 +23,7 @@ pub trait WordIndex: Send + Sync {
     fn grown_logs(&self) -> Result<Vec<GrownLog>>;
 
     /// In one transaction, adds words, if the index still has what `before` says, the result of an earlier
-    /// call of [`WordIndex::indexed`]. Otherwise another user has added words, and this returns false. The
+    /// call of [`WordIndex::indexed`]. Otherwise another process has added words, and this returns false. The
     /// words of a frame's record replace those that the index has of this record; the words of a log are
     /// added to those before. `is_new`: the index first forgets everything else.
     ///

@@ -40,7 +40,7 @@ impl Lock {
     /// Locks others out.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another user has the lock. This does not wait.
+    /// [`Error::Busy`] if another process has the lock. This does not wait.
     pub(super) fn try_exclusive(&self) -> Result<Locked<'_>> {
         self.locked(self.file.try_lock())
     }
@@ -48,7 +48,7 @@ impl Lock {
     /// Locks out users that want the lock exclusively.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another user has the lock exclusively. This does not wait.
+    /// [`Error::Busy`] if another process has the lock exclusively. This does not wait.
     pub(super) fn try_shared(&self) -> Result<Locked<'_>> {
         self.locked(self.file.try_lock_shared())
     }
@@ -204,7 +204,7 @@ fn read_at(file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// Takes a shared lock of bytes: the first one and their number. If another user has the bytes exclusively at
+/// Takes a shared lock of bytes: the first one and their number. If another process has the bytes exclusively at
 /// this moment, the file stays without this lock: the library's locks are enough between its own users.
 fn share(file: &File, bytes: (i64, i64)) -> io::Result<()> {
     match set_lock(file, Mode::Shared, bytes) {

@@ -54,7 +54,7 @@ use snapshot::SqliteArchive;
 use words::SqliteWords;
 
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless
-/// another user reads. Such a commit takes some milliseconds, so only one in more than a thousand commits
+/// another process reads. Such a commit takes some milliseconds, so only one in more than a thousand commits
 /// should be such a commit.
 const CHECKPOINT_PAGES: u32 = 4000;
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit waits for readers to move it.
@@ -278,7 +278,7 @@ impl SqliteStore {
         files.stamp().is_some_and(|stamp| stamp.is_noted(self.notes()))
     }
 
-    /// The file with the note of the last checkpoint. Windows lets no process read a file that another user
+    /// The file with the note of the last checkpoint. Windows lets no process read a file that another process
     /// has locked exclusively, so there it is the file of the read lock: a reader of the note shares that
     /// lock, or has the write lock, without which there are no checkpoints.
     fn notes(&self) -> &File {
@@ -616,7 +616,7 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Moves the write-ahead log into the database, so that the file is complete, unless another user is
+    /// Moves the write-ahead log into the database, so that the file is complete, unless another process is
     /// writing.
     fn drop(&mut self) {
         self.rollback();
