@@ -480,7 +480,7 @@ fn texts_for_other_languages_have_no_rust_in_them() {
     let text = "Which [`Stack`](crate::stack::Stack) it is: [`Error::Json`].\n\nIn JSON: `{}`.\n\n```\nlet x = 1;\n\nlet y = 2;\n```";
     assert_eq!(plain(text), "Which `Stack` it is: `Json`.");
     assert_eq!(plain("The end. Default `None`: all."), "The end. Default: all.");
-    assert_eq!(plain("At most [`Frame::MOST_LABELS`], see [hosts](crate::Stack::host)."), "At most 50, see hosts.");
+    assert_eq!(plain("At most [`Frame::MOST_LABELS`], see [hosts](crate::frame)."), "At most 50, see hosts.");
 
     fn texts(value: &Value, found: &mut Vec<String>) {
         match value {

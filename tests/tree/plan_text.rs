@@ -75,7 +75,7 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
             "line 2: marks are not edited: `callstack done f3",
         ),
         ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4)\n- [ ] Pages (f4)\n", "line 4: f4 is there twice"),
-        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f9)\n", "line 3: f9 is no frame of this plan"),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f9)\n", "line 3: f9 is not a frame of this plan"),
         (
             "- [x] Schema (f2)\n- [>] Routes (f3)\n    - [ ] Pages (f4)\n",
             "line 3: it is indented by more than one level",
@@ -94,7 +94,7 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
             "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4) after Routes\n",
             "line 3: only the frames that it needs come after (f4)",
         ),
-        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [o] New\n- [ ] Pages (f4)\n", "line 3: [o] is no mark"),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [o] New\n- [ ] Pages (f4)\n", "line 3: [o] is not a mark"),
     ] {
         let refused = stack.edit_plan(Some(root), &before, edited).unwrap().unwrap_err().to_string();
         assert!(refused.starts_with(problem), "{edited}: {refused}");

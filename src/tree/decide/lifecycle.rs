@@ -187,7 +187,12 @@ impl Draft<'_> {
             FrameStatus::InProgress if self.takes_by_resuming(handle) => self.go_on(handle),
             FrameStatus::InProgress => self.set_active(handle),
             FrameStatus::Blocked => self.set_status(handle, FrameStatus::InProgress, None, None),
-            from => Err(Error::Transition { handle, from, to: FrameStatus::InProgress }),
+            from => {
+                if from == FrameStatus::Planned {
+                    self.tree.check_is_work(handle)?;
+                }
+                Err(Error::Transition { handle, from, to: FrameStatus::InProgress })
+            }
         }
     }
 
