@@ -8,7 +8,7 @@ use crate::api::{Api, Function, StackUse};
 use crate::shape::{Choice, Field, Shape, meaning_of};
 use crate::text::{Names, sentence, wrapped};
 
-const NAMES: Names = Names { function: |name| name.to_owned(), error: |code| code.to_owned() };
+const NAMES: Names = Names { function: |name| name.to_owned(), error: |code| format!("`{code}`") };
 
 const HEADING: &str = "\
 <!-- Generated from api.json: `make api` renews it. Do not edit it. -->
@@ -111,7 +111,7 @@ fn section(function: &Function) -> String {
     }
     if !function.errors.meaning.is_empty() {
         let errors = format!("Errors: {}", NAMES.apply(&function.errors.meaning));
-        let _ = write!(text, "{}\n\n", paragraphs(&errors));
+        let _ = write!(text, "{}\n\n", paragraphs(&code_names(&errors)));
     }
     text
 }
