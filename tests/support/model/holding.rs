@@ -288,13 +288,15 @@ impl Model {
             let is_below = top.is_none_or(|top| *frame == top || self.above(*frame).contains(&top));
             is_below && plain.status == FrameStatus::InProgress && (is_held || self.worker(*frame).is_some())
         };
-        let stopped: Vec<usize> = (0..self.frames.len()).filter(is_stopped).collect();
-        for frame in &stopped {
-            let holder = self.frames[*frame].holder.as_ref().filter(|holder| holds(holder, now));
+        let mut stopped: Vec<usize> = (0..self.frames.len()).filter(is_stopped).collect();
+        let check = |frame: usize| {
+            let holder = self.frames[frame].holder.as_ref().filter(|holder| holds(holder, now));
             let runs = |holder: &Holder| matches!(holder.kind, HolderKind::Host | HolderKind::Worker);
-            if holder.is_some_and(|holder| !runs(holder)) {
-                self.check_actor(*frame, who, now)?;
-            }
+            if holder.is_some_and(|holder| !runs(holder)) { self.check_actor(frame, who, now) } else { Ok(()) }
+        };
+        match top {
+            Some(_) => stopped.iter().try_for_each(|frame| check(*frame))?,
+            None => stopped.retain(|frame| check(*frame).is_ok()),
         }
         for frame in &stopped {
             let plain = &mut self.frames[*frame];
