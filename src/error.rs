@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 pub use crate::error_source::ErrorSource;
 use crate::frame::{FrameStatus, Handle, StateError, reference_to_id, shown, shown_message};
 
-/// What a budget counts. In JSON `"tokens"` or `"bytes"`.
+/// The unit of a budget. In JSON `"tokens"` or `"bytes"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

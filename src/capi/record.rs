@@ -345,14 +345,31 @@ pub(super) struct NewCost {
 }
 
 /// A frame with its handle.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Frame")]
+#[derive(Serialize)]
 pub(super) struct HandledFrame {
-    /// The handle.
     handle: Handle,
-    /// The record.
     #[serde(flatten)]
     frame: Frame,
+}
+
+/// The schema names the record of the frame; a derived one would repeat all of its keys.
+impl JsonSchema for HandledFrame {
+    fn schema_name() -> Cow<'static, str> {
+        "Frame".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let record = generator.subschema_for::<Frame>();
+        let mut handle = generator.subschema_for::<Handle>();
+        handle.insert("description".to_owned(), "The handle.".into());
+        let mut schema = json_schema!({
+            "description": "A frame with its handle.",
+            "properties": { "handle": handle },
+            "required": ["handle"],
+        });
+        schema.ensure_object().extend(record.as_object().cloned().unwrap_or_default());
+        schema
+    }
 }
 
 impl HandledFrame {

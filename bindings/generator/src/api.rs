@@ -86,6 +86,23 @@ pub struct ErrorKind {
     pub details: Option<BTreeMap<String, Value>>,
 }
 
+impl Api {
+    /// The functions whose methods only carry.
+    pub fn carried(&self) -> Vec<&Function> {
+        self.functions.iter().filter(|function| function.only_carries()).collect()
+    }
+
+    /// The records that these functions take and return, without those within them.
+    pub fn records_of(&self, functions: &[&Function]) -> BTreeSet<&str> {
+        let kinds = functions.iter().flat_map(|function| {
+            let inputs = function.inputs.iter().map(|input| &input.kind);
+            inputs.chain(function.outputs.iter().map(|output| &output.kind))
+        });
+        let records = kinds.map(|kind| kind.trim_end_matches("[]"));
+        records.filter_map(|name| self.records.get_key_value(name)).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
 impl Input {
     /// True for a text that is passed as it is. Everything else is passed as JSON.
     pub fn is_text(&self) -> bool {

@@ -1,14 +1,12 @@
 //! The generated part of the Python package: types, errors, and the methods that only carry.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use heck::{ToPascalCase, ToSnakeCase};
 
 use crate::api::{Api, Function, Input, Output};
-use crate::shape::{Choice, Field, Shape};
+use crate::shape::{Choice, Field, Shape, fields_among, records_among};
 use crate::text::{Names, sentence, wrapped};
-use crate::typescript::class_name;
 
 const HEADING: &str = "Generated from api.json: `make api` renews it. Do not edit it.";
 
@@ -35,6 +33,12 @@ pub fn types(api: &Api) -> String {
                 text.push_str(&writer.classes);
                 text.push_str(&class);
             }
+            shape if shape.extension().is_some() => {
+                let (base, fields) = shape.extension().unwrap_or_default();
+                let class = writer.class(name, base, &meaning, fields);
+                derived.push_str(&writer.classes);
+                derived.push_str(&class);
+            }
             shape => {
                 let written = writer.shape(&shape, "");
                 derived.push_str(&writer.classes);
@@ -42,24 +46,13 @@ pub fn types(api: &Api) -> String {
                 let quoted = if written.contains('"') { format!("'{written}'") } else { format!("\"{written}\"") };
                 let value = if written.starts_with("Literal") || written == "str" { written } else { quoted };
                 let _ = write!(aliases, "\n\n{name}: TypeAlias = {value}\n");
-                let meaning = meaning + &choices(&shape);
+                let meaning = meaning + &shape.meanings_of_words();
                 let lines = wrapped(&NAMES.apply(&meaning), "");
                 let _ = writeln!(aliases, "\"\"\"{}\"\"\"", lines.join("\n"));
             }
         }
     }
     text + &derived + &aliases
-}
-
-/// What the words of a type mean.
-fn choices(shape: &Shape) -> String {
-    let Shape::Either(choices) = shape else { return String::new() };
-    let described = |choice: &&Choice| matches!(choice.shape, Shape::Constant(_)) && !choice.meaning.is_empty();
-    let lines = choices.iter().filter(described).map(|choice| match &choice.shape {
-        Shape::Constant(value) => format!("\n\n`{value}`: {}", choice.meaning),
-        _ => String::new(),
-    });
-    lines.collect()
 }
 
 struct Types<'a> {
@@ -88,17 +81,16 @@ impl Types<'_> {
         }
         let _ = write!(text, "\n\nclass {name}({base}):\n");
         text.push_str(&docstring(&meaning, "    "));
-        for Field { name: key, shape, is_required, meaning } in fields {
+        for field in fields {
+            let Field { name: key, is_required, meaning, .. } = field;
             text.push('\n');
             if !meaning.is_empty() {
                 for line in wrapped(&NAMES.apply(meaning), "    #: ") {
                     let _ = writeln!(text, "{line}");
                 }
             }
-            let keeps_null = *is_required || (!self.is_given && meaning.to_lowercase().contains("null"));
-            let shape = if keeps_null { shape.clone() } else { shape.clone().without_null() };
             let within = format!("{name}{}", key.to_pascal_case());
-            let kind = self.shape(&shape, &within);
+            let kind = self.shape(&field.value(self.is_given), &within);
             let kind = if *is_required { kind } else { format!("NotRequired[{kind}]") };
             let _ = writeln!(text, "    {key}: {kind}");
         }
@@ -179,43 +171,21 @@ impl Types<'_> {
 
     /// A variant that has the keys of a record and its own.
     fn joined(&mut self, parts: &[Shape], meaning: &str) -> String {
-        let records: Vec<String> = parts
-            .iter()
-            .filter_map(|part| match part {
-                Shape::Record(name) => Some(name.clone()),
-                _ => None,
-            })
-            .collect();
-        let fields: Vec<Field> = parts
-            .iter()
-            .filter_map(|part| match part {
-                Shape::Object(fields) => Some(fields.clone()),
-                _ => None,
-            })
-            .flatten()
-            .collect();
+        let fields = fields_among(parts);
         let name = self.variant(&fields);
-        let class = self.class(&name, &records.join(", "), meaning, &fields);
+        let class = self.class(&name, &records_among(parts).join(", "), meaning, &fields);
         self.classes.push_str(&class);
         name
     }
 
     /// Common keys beside variants.
     fn both(&mut self, parts: &[Shape], within: &str) -> String {
-        let common: Vec<Field> = parts
-            .iter()
-            .filter_map(|part| match part {
-                Shape::Object(fields) => Some(fields.clone()),
-                _ => None,
-            })
-            .flatten()
-            .collect();
         let Some(Shape::Either(choices)) = parts.iter().find(|part| matches!(part, Shape::Either(_))) else {
             return self.joined(parts, "");
         };
         let head = format!("{}Head", self.owner);
         let meaning = format!("The keys that each `{}` has.", self.owner);
-        let class = self.class(&head, "TypedDict", &meaning, &common);
+        let class = self.class(&head, "TypedDict", &meaning, &fields_among(parts));
         self.classes.push_str(&class);
         self.either(choices, within, &[head])
     }
@@ -274,13 +244,8 @@ fn summary(text: &str) -> (String, String) {
 
 /// `_methods.py`: the methods of a stack that only carry.
 pub fn methods(api: &Api) -> String {
-    let carried: Vec<&Function> = api.functions.iter().filter(|function| function.only_carries()).collect();
-    let kinds = carried.iter().flat_map(|function| {
-        let inputs = function.inputs.iter().map(|input| &input.kind);
-        inputs.chain(function.outputs.iter().map(|output| &output.kind))
-    });
-    let records: BTreeSet<&str> =
-        kinds.map(|kind| kind.trim_end_matches("[]")).filter(|kind| api.records.contains_key(*kind)).collect();
+    let carried = api.carried();
+    let records = api.records_of(&carried);
     let mut text = format!(
         "\"\"\"The methods of a stack that only carry their arguments to the library and the result back.\n\n{HEADING}\n\"\"\"\n\nfrom \
          __future__ import annotations\n\nfrom collections.abc import Sequence\nfrom os import PathLike\nfrom typing import Any\n\nfrom \
@@ -366,32 +331,41 @@ fn answered(output: Option<&Output>, arguments: &str) -> (String, String) {
     }
 }
 
+/// The classes of errors that are written by hand, in `_error_bases.py`.
+const BY_HAND: [&str; 8] = [
+    "CallstackError",
+    "ClosedError",
+    "ForkedError",
+    "LibraryError",
+    "PassingError",
+    "RefusedError",
+    "StorageError",
+    "UsageError",
+];
+
+/// The class of an error, or of a class of errors.
+fn class_name(code: &str) -> String {
+    code.to_pascal_case() + "Error"
+}
+
 /// `errors.py`: a class for each error.
 pub fn errors(api: &Api) -> String {
-    let bases = BTreeMap::from([
-        ("refused", "RefusedError"),
-        ("usage", "UsageError"),
-        ("passing", "PassingError"),
-        ("storage", "StorageError"),
-        ("damaged", "DamagedError"),
-        ("broken", "BrokenError"),
-        ("call", "CallstackError"),
-    ]);
     let mut text = format!(
         "\"\"\"The errors that this package raises.\n\nEach kind of error has a class: its `code` in camel case, with `Error` behind it. \
          Its base says what can be done about it:\n`RefusedError`, `UsageError`, `PassingError`, `StorageError`, `DamagedError` or \
          `BrokenError`. The faults of the call itself\nand of this package have none of these: `NullError`, `LengthError`, `Utf8Error`, \
          `PanicError`, `ClosedError`, `ForkedError`,\n`LibraryError`.\n\n{HEADING}\n\"\"\"\n\nfrom __future__ import annotations\n\nfrom \
-         typing import Any\n\nfrom callstack_core._error_bases import (\n    CallstackError,\n    ClosedError,\n    ForkedError,\n    \
-         LibraryError,\n    PassingError,\n    RefusedError,\n    StorageError,\n    UsageError,\n)\n"
+         typing import Any\n\nfrom callstack_core._error_bases import (\n{})\n",
+        BY_HAND.map(|name| format!("    {name},\n")).concat()
     );
     // The bases of classes come before the classes.
     let mut errors: Vec<_> = api.errors.iter().collect();
     errors.sort_by_key(|error| !matches!(error.code.as_str(), "damaged" | "broken"));
     for error in &errors {
         let name = class_name(&error.code);
-        let base = bases[error.class.as_str()];
-        let base = if base == name { "CallstackError" } else { base };
+        // A class with one kind of error is that kind.
+        let base = Some(class_name(&error.class)).filter(|base| error.class != "call" && *base != name);
+        let base = base.as_deref().unwrap_or("CallstackError");
         let mut documented = vec![error.meaning.clone()];
         for (key, schema) in error.details.iter().flatten() {
             documented.push(format!("`details[\"{key}\"]`: {}", crate::shape::meaning_of(schema)));
@@ -413,17 +387,7 @@ pub fn errors(api: &Api) -> String {
          error.code = code\n    return error\n\n\n__all__ = [\n",
     );
     let mut names: Vec<String> = api.errors.iter().map(|error| class_name(&error.code)).collect();
-    let by_hand = [
-        "CallstackError",
-        "ClosedError",
-        "ForkedError",
-        "LibraryError",
-        "PassingError",
-        "RefusedError",
-        "StorageError",
-        "UsageError",
-    ];
-    names.extend(by_hand.map(str::to_owned));
+    names.extend(BY_HAND.map(str::to_owned));
     names.push("error_of".to_owned());
     names.sort();
     for name in names {

@@ -37,6 +37,33 @@ pub struct Field {
     pub meaning: String,
 }
 
+impl Field {
+    /// The shape of the key's value in a client. `is_given`: in a record that only the library makes. Null
+    /// stays where it says something that an absent key does not say.
+    pub fn value(&self, is_given: bool) -> Shape {
+        let keeps_null = self.is_required || (!is_given && self.meaning.to_lowercase().contains("null"));
+        if keeps_null { self.shape.clone() } else { self.shape.clone().without_null() }
+    }
+}
+
+/// The records among the parts of a shape.
+pub fn records_among(parts: &[Shape]) -> Vec<String> {
+    let records = parts.iter().filter_map(|part| match part {
+        Shape::Record(name) => Some(name.clone()),
+        _ => None,
+    });
+    records.collect()
+}
+
+/// The keys of the objects among the parts of a shape.
+pub fn fields_among(parts: &[Shape]) -> Vec<Field> {
+    let objects = parts.iter().filter_map(|part| match part {
+        Shape::Object(fields) => Some(fields.clone()),
+        _ => None,
+    });
+    objects.flatten().collect()
+}
+
 /// One of the shapes that a value can have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
@@ -116,6 +143,28 @@ impl Shape {
             }
         }
         if flat.len() == 1 { flat.remove(0).shape } else { Self::Either(flat) }
+    }
+
+    /// The record and the more keys of an object that has all keys of a record and its own.
+    pub fn extension(&self) -> Option<(&str, &[Field])> {
+        match self {
+            Self::Both(parts) => match parts.as_slice() {
+                [Self::Record(name), Self::Object(fields)] => Some((name, fields)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What each word means that the value can be, as a paragraph for each; empty if there are none.
+    pub fn meanings_of_words(&self) -> String {
+        let Self::Either(choices) = self else { return String::new() };
+        let described = choices.iter().filter(|choice| !choice.meaning.is_empty());
+        let lines = described.filter_map(|choice| match &choice.shape {
+            Self::Constant(word) => Some(format!("\n\n`{word}`: {}", choice.meaning)),
+            _ => None,
+        });
+        lines.collect()
     }
 
     /// The shape without null.

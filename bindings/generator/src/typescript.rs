@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use heck::{ToLowerCamelCase, ToPascalCase};
+use heck::ToLowerCamelCase;
 
 use crate::api::{Api, Function, Output, StackUse};
 use crate::shape::{Choice, Field, Shape};
@@ -23,13 +23,18 @@ pub fn types(api: &Api) -> String {
         let writer = Types { is_given: !api.taken.contains(name) };
         let meaning = crate::shape::meaning_of(schema);
         text.push('\n');
-        match Shape::of(schema) {
-            Shape::Object(fields) => {
+        let shape = Shape::of(schema);
+        let extended = match &shape {
+            Shape::Object(fields) => Some((String::new(), fields.as_slice())),
+            shape => shape.extension().map(|(base, fields)| (format!(" extends {base}"), fields)),
+        };
+        match extended {
+            Some((base, fields)) => {
                 comment(&mut text, &meaning, "");
-                let _ = write!(text, "export interface {name} {{\n{}}}\n", writer.fields(&fields, "  "));
+                let _ = write!(text, "export interface {name}{base} {{\n{}}}\n", writer.fields(fields, "  "));
             }
-            shape => {
-                comment(&mut text, &(meaning + &choices(&shape)), "");
+            None => {
+                comment(&mut text, &(meaning + &shape.meanings_of_words()), "");
                 let written = writer.shape(&shape, "");
                 let space = if written.starts_with('\n') { "" } else { " " };
                 let _ = writeln!(text, "export type {name} ={space}{written}");
@@ -37,17 +42,6 @@ pub fn types(api: &Api) -> String {
         }
     }
     text
-}
-
-/// What the words of a type mean, as paragraphs of its comment.
-fn choices(shape: &Shape) -> String {
-    let Shape::Either(choices) = shape else { return String::new() };
-    let described = |choice: &&Choice| matches!(choice.shape, Shape::Constant(_)) && !choice.meaning.is_empty();
-    let lines = choices.iter().filter(described).map(|choice| match &choice.shape {
-        Shape::Constant(value) => format!("\n\n`{value}`: {}", choice.meaning),
-        _ => String::new(),
-    });
-    lines.collect()
 }
 
 struct Types {
@@ -60,16 +54,18 @@ impl Types {
         for field in fields {
             comment(&mut text, &field.meaning, indent);
             let Field { name, is_required, .. } = field;
-            // Null stays where it says something that an absent key does not say.
-            let keeps_null = *is_required || (!self.is_given && field.meaning.to_lowercase().contains("null"));
-            let shape = if keeps_null { field.shape.clone() } else { field.shape.clone().without_null() };
             let (mark, absent) = match (*is_required, self.is_given) {
                 (true, _) => ("", ""),
                 (false, true) => ("?", ""),
                 // Callers may pass undefined for what they do not know.
                 (false, false) => ("?", " | undefined"),
             };
-            let _ = writeln!(text, "{indent}{}{mark}: {}{absent}", key(name), self.shape(&shape, indent));
+            let _ = writeln!(
+                text,
+                "{indent}{}{mark}: {}{absent}",
+                key(name),
+                self.shape(&field.value(self.is_given), indent)
+            );
         }
         text
     }
@@ -142,13 +138,8 @@ fn comment(text: &mut String, meaning: &str, indent: &str) {
 
 /// `methods.ts`: the methods of a stack that only carry.
 pub fn methods(api: &Api) -> String {
-    let carried: Vec<&Function> = api.functions.iter().filter(|function| function.only_carries()).collect();
-    let kinds = carried.iter().flat_map(|function| {
-        let inputs = function.inputs.iter().map(|input| &input.kind);
-        inputs.chain(function.outputs.iter().map(|output| &output.kind))
-    });
-    let records: BTreeSet<&str> =
-        kinds.map(|kind| kind.trim_end_matches("[]")).filter(|kind| api.records.contains_key(*kind)).collect();
+    let carried = api.carried();
+    let records = api.records_of(&carried);
     let mut text = format!(
         "// The methods of a stack that only carry their arguments to the library and the result back.\n//\n// {HEADING}\n\
          import {{ writeJson }} from \"../json.js\"\nimport {{ OpenStack }} from \"../open-stack.js\"\nimport type {{\n{}}} from \
@@ -260,9 +251,7 @@ pub fn signatures(api: &Api) -> String {
 
 /// `errors.ts`: the codes of errors, and their details.
 pub fn errors(api: &Api) -> String {
-    let mut text = format!(
-        "// The errors of the library.\n//\n// {HEADING}\nimport type {{ Handle }} from \"./types.js\"\n\n/**\n * The code of an error of the library.\n *\n"
-    );
+    let mut text = "/**\n * The code of an error of the library.\n *\n".to_owned();
     for error in &api.errors {
         let meaning = NAMES.apply(&error.meaning);
         text.extend(wrapped(&format!("- `{}`: {meaning}", error.code), " * ").into_iter().map(|line| line + "\n"));
@@ -283,33 +272,31 @@ pub fn errors(api: &Api) -> String {
         for (key, schema) in error.details.iter().flatten() {
             let (meanings, kinds) = keys.entry(key).or_default();
             meanings.push((error.code.clone(), crate::shape::meaning_of(schema)));
-            kinds.insert(writer.shape(&Shape::of(schema), "  "));
+            let kind = writer.shape(&Shape::of(schema), "  ");
+            kinds.extend(kind.split(" | ").map(|kind| match kind.ends_with("[]") {
+                true => format!("readonly {kind}"),
+                false => kind.to_owned(),
+            }));
         }
     }
-    for (name, (meanings, kinds)) in keys {
+    let used = keys.values().flat_map(|(_, kinds)| kinds).flat_map(|kind| kind.split(|c: char| !c.is_alphanumeric()));
+    let used: BTreeSet<&str> = used.filter(|name| api.records.contains_key(*name)).collect();
+    let imports = used.into_iter().collect::<Vec<_>>().join(", ");
+    for (name, (meanings, kinds)) in &keys {
         // The same meaning is said once, for all its codes.
-        let mut said: Vec<(String, Vec<String>)> = Vec::new();
+        let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
         for (code, meaning) in meanings {
-            match said.iter_mut().find(|(known, _)| *known == meaning) {
+            match said.iter_mut().find(|(known, _)| known == meaning) {
                 Some((_, codes)) => codes.push(code),
                 None => said.push((meaning, vec![code])),
             }
         }
         let lines = said.into_iter().map(|(meaning, codes)| format!("`{}`: {meaning}", codes.join("`, `")));
         comment(&mut text, &lines.collect::<Vec<_>>().join("\n\n"), "  ");
-        let kinds: BTreeSet<&str> = kinds.iter().flat_map(|kind| kind.split(" | ")).collect();
-        let kinds =
-            kinds.into_iter().filter(|kind| *kind != "Handle" && *kind != "FrameStatus" && *kind != "BudgetUnit");
-        let mut kinds: Vec<&str> = kinds.collect();
-        if kinds.is_empty() || (kinds == ["null"]) {
-            kinds.insert(0, "string");
-        }
-        let _ = writeln!(text, "  readonly {name}?: {}", kinds.join(" | ").replace("string[]", "readonly string[]"));
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        let _ = writeln!(text, "  readonly {name}?: {}", kinds.join(" | "));
     }
-    text + "}\n"
-}
-
-/// The classes of errors in pascal case, for other languages.
-pub fn class_name(code: &str) -> String {
-    code.to_pascal_case() + "Error"
+    format!(
+        "// The errors of the library.\n//\n// {HEADING}\nimport type {{ {imports} }} from \"./types.js\"\n\n{text}}}\n"
+    )
 }

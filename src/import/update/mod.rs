@@ -65,7 +65,7 @@ pub struct PlanChange {
     pub fields: Vec<PlanField>,
 }
 
-/// What happens to a frame of a plan.
+/// The change of a frame when its plan is brought up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -2,7 +2,7 @@
 //
 // Generated from api.json: `make api` renews it. Do not edit it.
 
-import type { Handle } from "./types.js"
+import type { BudgetUnit, FrameStatus, Handle } from "./types.js"
 
 /**
  * The code of an error of the library.
@@ -154,7 +154,7 @@ export interface NativeErrorDetails {
   /** `retry_link`: The ID of the frame that the link names. */
   readonly attempt?: string
   /** `not_sibling`: The frame before which it would stand. */
-  readonly before?: string
+  readonly before?: Handle
   /**
    * `held`: The actor that has it, such as ``worker `build-1` ``.
    *
@@ -171,7 +171,7 @@ export interface NativeErrorDetails {
   /**
    * `not_ready`: The dependencies that are not completed, or the frame above it that waits or has ended.
    */
-  readonly dependencies?: Handle[]
+  readonly dependencies?: readonly Handle[]
   /** `dependency`: The frame that the entry names, in the same form. */
   readonly dependency?: string
   /**
@@ -198,7 +198,7 @@ export interface NativeErrorDetails {
    */
   readonly frame?: string
   /** `transition`: Its current status. */
-  readonly from?: string
+  readonly from?: FrameStatus
   /** `hold_lost`: The generation of that holder; 0 if it has never had a holder. */
   readonly generation?: number
   /**
@@ -225,7 +225,7 @@ export interface NativeErrorDetails {
    *
    * `tools_exceed`: The frame, or for a new frame the frame above it.
    */
-  readonly handle?: string | null
+  readonly handle?: Handle | null
   /**
    * `disconnected`: False: nothing was changed. True: the command may have been committed or not. The next
    * command, or `refresh`, finds it out from the server.
@@ -234,7 +234,7 @@ export interface NativeErrorDetails {
   /** `unknown_chunk`: The names of the chunks that it sees. */
   readonly known?: readonly string[]
   /** `parts_left`: The first dozen of the unfinished frames below it. */
-  readonly left?: Handle[]
+  readonly left?: readonly Handle[]
   /** `too_long`: Its length in characters. */
   readonly length?: number
   /**
@@ -272,7 +272,7 @@ export interface NativeErrorDetails {
   /** `budget_too_small`: The smallest total that is enough now. */
   readonly needed?: number
   /** `not_retriable`: The newest attempt, if the frame was already retried. */
-  readonly newest?: string | null
+  readonly newest?: Handle | null
   /** `parent_circle`: The parent that it names, in the same form. */
   readonly parent?: string
   /**
@@ -318,11 +318,11 @@ export interface NativeErrorDetails {
    * `parent_closed`, `not_open`, `results_fixed`, `not_finished`, `not_blocked`, `not_planned`,
    * `not_retriable`: Its status.
    */
-  readonly status?: string
+  readonly status?: FrameStatus
   /** `version`: The newest version that this library can read. */
   readonly supported?: number
   /** `transition`: The requested status. */
-  readonly to?: string
+  readonly to?: FrameStatus
   /** `tools_exceed`: The tools that the frames above do not have. */
   readonly tools?: readonly string[]
   /** `budget_too_small`: The given total. */
@@ -331,7 +331,7 @@ export interface NativeErrorDetails {
    * `budget_too_small`: What the two numbers count: tokens, or bytes if the budget has its own cap in bytes
    * and this cap is too small.
    */
-  readonly unit?: string
+  readonly unit?: BudgetUnit
   /**
    * `held`: The time until which the actor has it, unless the actor renews its hold, in milliseconds since
    * the Unix epoch. Absent: without an end.

@@ -471,142 +471,6 @@ class FoldedTurns(TypedDict):
     turns: int
 
 
-class Frame(TypedDict):
-    """A frame with its handle."""
-
-    #: Files and other resources that the work produced, without duplicates.
-    artifacts: list[str]
-
-    #: Time of creation, in milliseconds since the Unix epoch.
-    createdAt: int
-
-    #: Decisions made during the work, oldest first.
-    decisions: list[str]
-
-    #: The handle.
-    handle: Handle
-
-    #: The frame's ID: the ID of the host's session, or `plan-…` until a planned frame gets a session.
-    sessionID: str
-
-    #: The status. Default `planned`.
-    status: FrameStatus
-
-    #: Success criteria: checkable conditions for the completion of the frame.
-    successCriteria: str
-
-    #: Compacted success criteria, for prompts. Empty: prompts use the full criteria.
-    successCriteriaCompacted: str
-
-    #: Short name, two to five words.
-    title: str
-
-    #: Time of the last change, in milliseconds since the Unix epoch.
-    updatedAt: int
-
-    #: The person or agent that does the work. Workers of other names leave the frame to them. Contexts do not
-    #: show it.
-    assignee: NotRequired[str]
-
-    #: Time at which the frame was begun, in milliseconds since the Unix epoch, if it was planned before.
-    #: Other frames were begun when they were created.
-    begunAt: NotRequired[int]
-
-    #: IDs of all children in their order, if that is not the order of their creation. Derived from the tree.
-    childOrder: NotRequired[list[str]]
-
-    #: Time at which a person has corrected the words of the frame while it was open, in milliseconds since
-    #: the Unix epoch. Conversations may still hold the earlier words.
-    correctedAt: NotRequired[int]
-
-    #: The costs of the frame's conversations, if their host tells costs of conversations. Costs of requests
-    #: are in `usage`.
-    costs: NotRequired[list[ConversationCost]]
-
-    #: Time at which the conversation of the parent received the results of this frame, in milliseconds since
-    #: the Unix epoch. Absent if that is not known: then the context of the parent shows the results.
-    deliveredAt: NotRequired[int]
-
-    #: IDs of the frames whose results this frame needs.
-    dependsOn: NotRequired[list[str]]
-
-    #: Time at which the frame's own conversation was compacted or started again, in milliseconds since the
-    #: Unix epoch. The conversation holds only those results of children that were delivered after this time.
-    forgottenAt: NotRequired[int]
-
-    #: The frame's own chunks on the heap, in order of allocation.
-    heap: NotRequired[list[Chunk]]
-
-    #: Who works on the frame, or worked on it last: then it says how the frame was let go. Absent if the
-    #: frame never had a holder: it was begun by hand, or not at all.
-    holder: NotRequired[Holder]
-
-    #: Time of the invalidation, in milliseconds since the Unix epoch.
-    invalidatedAt: NotRequired[int]
-
-    #: Reason for the invalidation, if the frame was invalidated.
-    invalidationReason: NotRequired[str]
-
-    #: Words of a team for the frame, such as `backend`, by which lists are filtered. At most 50, each at most
-    #: 100 characters. Contexts do not show them.
-    labels: NotRequired[list[str]]
-
-    #: What the frame may do and spend. Absent: what the frame above it may do and spend.
-    limits: NotRequired[FrameLimits]
-
-    #: Path of the frame's full log, if there is one: relative to the stack's folder or absolute.
-    logPath: NotRequired[str]
-
-    #: What the frame is if it is not work, in a word: a record of another tool that is kept for what it says
-    #: (`message`), or a frame that only holds other frames together (`tag`). No actor begins such a frame. If
-    #: it has parts, or depends on other frames, it is completed when these are completed.
-    noWork: NotRequired[str]
-
-    #: What the file said of the frame when it was imported. Absent for frames that were made here.
-    origin: NotRequired[Origin]
-
-    #: ID of the parent; absent for a root.
-    parentSessionID: NotRequired[str]
-
-    #: True if the frame was created only because its session appeared, and no call has set its title and
-    #: criteria for good. Until then they follow the session's title and what the person writes.
-    placeholder: NotRequired[bool]
-
-    #: IDs of the children that are still planned. Derived from the tree. As in the files of the original
-    #: plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
-    plannedChildren: NotRequired[list[str]]
-
-    #: How urgent the frame is. Absent: as urgent as the frame above it.
-    priority: NotRequired[Priority]
-
-    #: What the frame has waited for, with the answers, oldest first. The last one is open while the frame is
-    #: blocked. A blocked frame without questions waits for what its results say.
-    questions: NotRequired[list[Question]]
-
-    #: The frame's registers, if it uses any.
-    registers: NotRequired[Registers]
-
-    #: Full results: a description of the achieved work.
-    results: NotRequired[str]
-
-    #: Compacted results, for the prompts of parents and siblings.
-    resultsCompacted: NotRequired[str]
-
-    #: ID of the attempt before this one, if this frame is a retry: that attempt is a sibling that has failed.
-    retryOf: NotRequired[str]
-
-    #: The summary that was requested of the frame's conversation.
-    summaryRequest: NotRequired[SummaryRequest]
-
-    #: The full instruction: what is to be done, what is known, what is to be returned. At most 100000
-    #: characters. The frame's own context shows it, and the prompt for its session; contexts of other frames
-    #: do not.
-    task: NotRequired[str]
-
-    #: The frame's own requests to models: their sums, an entry for each model.
-    usage: NotRequired[list[ModelUsage]]
-
-
 class FrameBefore(TypedDict):
     """What a frame was before a command: the part that the command has changed."""
 
@@ -2332,6 +2196,13 @@ class FinishLater(TypedDict):
     wait: NotRequired[int]
 
 
+class Frame(FrameRecord):
+    """A frame with its handle."""
+
+    #: The handle.
+    handle: Handle
+
+
 class HostEventSessionCreated(TypedDict):
     """A session was created, or the host describes it because `describeSession` asked for it."""
 
@@ -3253,7 +3124,7 @@ done, its tools have succeeded."""
 
 
 Becomes: TypeAlias = Literal["added", "edited", "planned", "waiting", "begun", "finished", "invalidated", "removed"]
-"""What happens to a frame of a plan.
+"""The change of a frame when its plan is brought up to date.
 
 `"added"`: It is new.
 
@@ -3273,7 +3144,7 @@ Becomes: TypeAlias = Literal["added", "edited", "planned", "waiting", "begun", "
 
 
 BudgetUnit: TypeAlias = Literal["tokens", "bytes"]
-"""What a budget counts.
+"""The unit of a budget.
 
 `"tokens"`: Tokens, as `total` of `Budget`.
 
