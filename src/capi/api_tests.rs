@@ -72,82 +72,77 @@ fn records() -> (Map<String, Value>, BTreeSet<String>) {
     let mut records = given.take_definitions(true);
     // What functions take and return is described as they take it: then more keys are optional.
     records.extend(taken);
+    let mut words = BTreeSet::new();
     for schema in records.values_mut() {
         plain_texts(schema);
+        each_object(schema, &mut |object| constants(object, &mut words));
     }
-    let mut words = BTreeSet::new();
-    records.values().for_each(|schema| constants(schema, &mut words));
-    let types: BTreeSet<String> = records.keys().cloned().collect();
-    records.values_mut().for_each(|schema| name_variants(schema, &words, &types));
+    words.retain(|variant| !records.contains_key(variant));
+    for schema in records.values_mut() {
+        each_object(schema, &mut |object| name_variants(object, &words));
+    }
     (records, names)
 }
 
-/// Collects the words that values can be.
-fn constants(schema: &Value, words: &mut BTreeSet<String>) {
-    match schema {
+/// Does something with every object in a JSON value, the outer ones first.
+fn each_object(value: &mut Value, act: &mut dyn FnMut(&mut Map<String, Value>)) {
+    match value {
         Value::Object(object) => {
-            let alone = object.get("const").into_iter();
-            let listed = object.get("enum").and_then(Value::as_array).into_iter().flatten();
-            words.extend(alone.chain(listed).filter_map(Value::as_str).map(str::to_owned));
-            object.values().for_each(|schema| constants(schema, words));
+            act(object);
+            object.values_mut().for_each(|value| each_object(value, act));
         }
-        Value::Array(schemas) => schemas.iter().for_each(|schema| constants(schema, words)),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_object(value, act)),
         _ => {}
     }
 }
 
-/// Writes the variants of Rust that descriptions name as the words that they are in JSON.
-fn name_variants(schema: &mut Value, words: &BTreeSet<String>, types: &BTreeSet<String>) {
-    let in_json = |code: &str| {
-        let mut letters = code.chars();
-        let first = letters.next().filter(char::is_ascii_uppercase)?;
-        let word = format!("{}{}", first.to_ascii_lowercase(), letters.as_str());
-        (words.contains(&word) && !types.contains(code)).then_some(word)
+/// Collects the words that values can be, as Rust names their variants.
+fn constants(schema: &mut Map<String, Value>, variants: &mut BTreeSet<String>) {
+    let alone = schema.get("const").into_iter();
+    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let words = alone.chain(listed).filter_map(Value::as_str).filter(|word| !word.is_empty());
+    variants.extend(words.map(|word| with_first(word, char::to_ascii_uppercase)));
+}
+
+/// Writes the variants of Rust that a description names as the words that they are in JSON.
+fn name_variants(schema: &mut Map<String, Value>, variants: &BTreeSet<String>) {
+    let in_json = |code: &str| match variants.contains(code) {
+        true => with_first(code, char::to_ascii_lowercase),
+        false => code.to_owned(),
     };
-    match schema {
-        Value::Object(object) => {
-            if let Some(Value::String(text)) = object.get_mut("description") {
-                let parts: Vec<String> =
-                    text.split('`').map(|part| in_json(part).unwrap_or_else(|| part.to_owned())).collect();
-                *text = parts.join("`");
-            }
-            object.values_mut().for_each(|schema| name_variants(schema, words, types));
-        }
-        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| name_variants(schema, words, types)),
-        _ => {}
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.split('`').map(in_json).collect::<Vec<_>>().join("`");
     }
+}
+
+/// A word with another first letter.
+fn with_first(word: &str, change: fn(&char) -> char) -> String {
+    let mut letters = word.chars();
+    letters.next().iter().map(change).chain(letters).collect()
 }
 
 /// Replaces the Rust documentation in a schema by texts for all languages.
 fn plain_texts(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            if let Some(Value::String(text)) = object.get_mut("description") {
-                *text = plain(text);
-            }
-            // A key that is always there is null where Rust has `None`.
-            let required: Vec<String> =
-                object.get("required").and_then(Value::as_array).map_or_else(Vec::new, |required| {
-                    required.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-                });
-            for name in required {
-                let place = object.get_mut("properties").and_then(|properties| properties.get_mut(&name));
-                if let Some(Value::String(text)) = place.and_then(|place| place.get_mut("description")) {
-                    *text = text.replace("`None`", "null");
-                }
-            }
-            // Sizes of Rust's numbers say nothing in other languages.
-            object.retain(|key, value| {
-                !matches!(
-                    (key.as_str(), &*value),
-                    ("format", Value::String(_)) | ("minimum" | "maximum", Value::Number(_))
-                )
-            });
-            object.values_mut().for_each(plain_texts);
+    each_object(schema, &mut |object| {
+        if let Some(Value::String(text)) = object.get_mut("description") {
+            *text = plain(text);
         }
-        Value::Array(values) => values.iter_mut().for_each(plain_texts),
-        _ => {}
-    }
+        // A key that is always there is null where Rust has `None`.
+        let required: Vec<String> = object
+            .get("required")
+            .and_then(Value::as_array)
+            .map_or_else(Vec::new, |required| required.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        for name in required {
+            let place = object.get_mut("properties").and_then(|properties| properties.get_mut(&name));
+            if let Some(Value::String(text)) = place.and_then(|place| place.get_mut("description")) {
+                *text = text.replace("`None`", "null");
+            }
+        }
+        // Sizes of Rust's numbers say nothing in other languages.
+        object.retain(|key, value| {
+            !matches!((key.as_str(), &*value), ("format", Value::String(_)) | ("minimum" | "maximum", Value::Number(_)))
+        });
+    });
 }
 
 /// The paragraphs of a doc comment that other languages need, without links and without Rust's `None`.
@@ -171,29 +166,28 @@ fn plain(documentation: &str) -> String {
     in_json.map_or(text.clone(), |at| text[..at].to_owned())
 }
 
-/// What names of Rust are in other languages. The methods of handles are functions of the stack there.
-fn names() -> Vec<(&'static str, String)> {
-    let texts = [
-        ("History::events", "callstack_history"),
-        ("History::export", "callstack_export_history"),
-        ("History::compact", "callstack_compact_history"),
-        ("Files::export", "callstack_export_files"),
-        ("Heap::allocate", "callstack_allocate_chunk"),
-        ("Run::operate", "callstack_advance_run"),
-        ("Run::reply", "callstack_run_reply"),
-        ("Run::answer", "callstack_run_answer"),
-        ("Work::left", "callstack_work_left"),
-        ("CompactionType::FrameCompletion", "frame_completion"),
-        ("OutlineStyle::Marked", "marked"),
-    ];
-    let numbers = [
-        ("Frame::MOST_LABELS", Frame::MOST_LABELS as u64),
-        ("Frame::LONGEST_LABEL", Frame::LONGEST_LABEL as u64),
-        ("Frame::LONGEST_TASK", Frame::LONGEST_TASK as u64),
-        ("Holder::LONGEST_LEASE", Holder::LONGEST_LEASE),
-    ];
-    let texts = texts.map(|(rust, name)| (rust, name.to_owned()));
-    texts.into_iter().chain(numbers.map(|(rust, number)| (rust, number.to_string()))).collect()
+/// How other languages write a path of Rust that is not a field, if it is known. The methods of handles are
+/// functions of the stack there, and limits are numbers.
+fn known_path(path: &str) -> Option<String> {
+    let name = match path {
+        "History::events" => "callstack_history",
+        "History::export" => "callstack_export_history",
+        "History::compact" => "callstack_compact_history",
+        "Files::export" => "callstack_export_files",
+        "Heap::allocate" => "callstack_allocate_chunk",
+        "Run::operate" => "callstack_advance_run",
+        "Run::reply" => "callstack_run_reply",
+        "Run::answer" => "callstack_run_answer",
+        "Work::left" => "callstack_work_left",
+        "CompactionType::FrameCompletion" => "frame_completion",
+        "OutlineStyle::Marked" => "marked",
+        "Frame::MOST_LABELS" => return Some(Frame::MOST_LABELS.to_string()),
+        "Frame::LONGEST_LABEL" => return Some(Frame::LONGEST_LABEL.to_string()),
+        "Frame::LONGEST_TASK" => return Some(Frame::LONGEST_TASK.to_string()),
+        "Holder::LONGEST_LEASE" => return Some(Holder::LONGEST_LEASE.to_string()),
+        _ => return None,
+    };
+    Some(format!("`{name}`"))
 }
 
 /// Types whose methods are functions without the name of the type.
@@ -201,15 +195,11 @@ const HANDLES: [&str; 6] = ["History", "Files", "Upkeep", "Work", "Error", "Stac
 
 /// A path of Rust, such as `Frame::labels`, as other languages write it.
 fn without_path(path: &str) -> String {
-    if let Some((_, name)) = names().into_iter().find(|(rust, _)| *rust == path) {
-        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
-        return if is_number { name } else { format!("`{name}`") };
-    }
-    match path.rsplit_once("::") {
+    known_path(path).unwrap_or_else(|| match path.rsplit_once("::") {
         Some((handle, name)) if HANDLES.contains(&handle) => format!("`{name}`"),
         Some((record, field)) => format!("`{field}` of `{record}`"),
         None => format!("`{path}`"),
-    }
+    })
 }
 
 /// A text without the links of Rust's documentation: code for ``[`name`](target)`` and ``[`name`]``, and the
@@ -482,20 +472,11 @@ fn texts_for_other_languages_have_no_rust_in_them() {
     assert_eq!(plain("The end. Default `None`: all."), "The end. Default: all.");
     assert_eq!(plain("At most [`Frame::MOST_LABELS`], see [hosts](crate::frame)."), "At most 50, see hosts.");
 
-    fn texts(value: &Value, found: &mut Vec<String>) {
-        match value {
-            Value::Object(object) => {
-                for key in ["description", "meaning"] {
-                    found.extend(object.get(key).and_then(Value::as_str).map(str::to_owned));
-                }
-                object.values().for_each(|value| texts(value, found));
-            }
-            Value::Array(values) => values.iter().for_each(|value| texts(value, found)),
-            _ => {}
-        }
-    }
     let mut found = Vec::new();
-    texts(&serde_json::from_str(&api()).unwrap(), &mut found);
+    each_object(&mut serde_json::from_str(&api()).unwrap(), &mut |object| {
+        let texts = ["description", "meaning"].iter().filter_map(|key| object.get(*key)?.as_str());
+        found.extend(texts.map(str::to_owned));
+    });
     assert!(found.len() > 1000, "{} texts", found.len());
     let is_of_rust =
         |text: &&String| ["::", "(crate", "`None`", "`Some", ". absent", "[`"].iter().any(|rust| text.contains(rust));

@@ -120,14 +120,8 @@ impl CallstackView {
     /// # Safety
     /// As [`CallstackView::text`].
     pub(super) unsafe fn record<T: DeserializeOwned>(self, argument: &'static str) -> Result<T, Failure> {
-        // SAFETY: the caller's promise.
-        let json = unsafe { self.text(argument) }?;
-        // serde would read an array as the fields in their order.
-        match without_mark(json).trim_ascii_start().bytes().next() {
-            None => Err(Error::json(argument, "it is missing: an object is expected").into()),
-            Some(b'[') => Err(Error::json(argument, "an array, where an object is expected").into()),
-            Some(_) => from_json(argument, json),
-        }
+        // SAFETY: the caller's promise. serde would read an array as the fields in their order.
+        from_json(argument, unsafe { self.text(argument) }?, "an object", (b'[', "an array"))
     }
 
     /// A record. No text gives the defaults.
@@ -150,13 +144,8 @@ impl CallstackView {
     /// # Safety
     /// As [`CallstackView::text`].
     pub(super) unsafe fn list<T: DeserializeOwned>(self, argument: &'static str) -> Result<Vec<T>, Failure> {
-        // SAFETY: the caller's promise.
-        let json = unsafe { self.text(argument) }?;
-        match without_mark(json).trim_ascii_start().bytes().next() {
-            None => Err(Error::json(argument, "it is missing: an array is expected").into()),
-            Some(b'{') => Err(Error::json(argument, "an object, where an array is expected").into()),
-            Some(_) => from_json(argument, json),
-        }
+        // SAFETY: the caller's promise. Without this, the first problem would be one within the object.
+        from_json(argument, unsafe { self.text(argument) }?, "an array", (b'{', "an object"))
     }
 
     /// A list, if there is one.
@@ -176,9 +165,23 @@ impl CallstackView {
     }
 }
 
-fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
-    let failed = |error| Error::json(argument, located::<T>(json, &error)).with_source(error).into();
-    crate::text::from_json(json).map_err(failed)
+/// Reads JSON of one form. `other`: how the form begins that is not meant, and its name.
+fn from_json<T: DeserializeOwned>(
+    argument: &'static str,
+    json: &str,
+    expected: &str,
+    other: (u8, &str),
+) -> Result<T, Failure> {
+    match without_mark(json).trim_ascii_start().bytes().next() {
+        None => Err(Error::json(argument, format!("it is missing: {expected} is expected")).into()),
+        Some(first) if first == other.0 => {
+            Err(Error::json(argument, format!("{}, where {expected} is expected", other.1)).into())
+        }
+        Some(_) => {
+            let failed = |error| Error::json(argument, located::<T>(json, &error)).with_source(error).into();
+            crate::text::from_json(json).map_err(failed)
+        }
+    }
 }
 
 /// Converts a record to JSON.

@@ -75,22 +75,21 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     let Ok(value) = super::from_json::<Value>(json) else { return told };
     let Err(found) = read(value.clone()) else { return plain(&told).into_owned() };
     let inner = found.inner().to_string();
-    // Keys that are read as words of a list have no path: the reader writes `?`.
-    let place = match place_of::<T>(found.path(), &value, &inner) {
-        place if place == "?" => ".".to_owned(),
-        place => place,
-    };
-    let path = match (place, value) {
+    let path = place_of::<T>(found.path(), &value, &inner);
+    // The reader writes `.` for the whole, and `?` for a key that it reads as one of several words.
+    let is_named = path != "." && path != "?";
+    let path = match value {
+        _ if is_named => Some(path),
         // Fields that are flattened have lost their names. The field that is meant is the one that alone has
         // the same problem.
-        (path, Value::Object(fields)) if path == "." && !inner.starts_with("missing field") => {
+        Value::Object(fields) if !inner.starts_with("missing field") => {
             let alone =
                 |(name, value): (&String, &Value)| Value::Object(Map::from_iter([(name.clone(), value.clone())]));
             let is_meant =
                 |field: &(&String, &Value)| read(alone(*field)).is_err_and(|error| error.inner().to_string() == inner);
             fields.iter().find(is_meant).map(|(name, _)| name.clone())
         }
-        (path, _) => Some(path).filter(|path| path != "."),
+        _ => None,
     };
     match path {
         Some(path) if !inner.contains(&format!("`{path}`")) => format!("`{path}`: {}", plain(&inner)),
