@@ -2,21 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::words::{files, root};
+use super::source::{documents, root};
 
 /// Names of packages and files, and what is only in the crate `callstack-postgres`.
 const NO_FUNCTIONS: [&str; 3] = ["core", "postgres", "open_url"];
-
-fn documents() -> Vec<PathBuf> {
-    let top = ["README.md", "COMPARE.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "RELEASING.md"];
-    let found = files(&[&top[..], &["docs", "examples", "bindings"]].concat(), &["md"]);
-    assert!(found.len() > 20, "{found:?}");
-    found
-}
 
 /// The names of all functions in `api.json`.
 fn functions() -> BTreeSet<String> {

@@ -5,6 +5,7 @@ mod documents;
 #[cfg(all(feature = "tools", feature = "sqlite"))]
 mod examples;
 mod layers;
+mod source;
 mod versions;
 #[cfg(feature = "tools")]
 mod words;

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::source::root;
+
 /// The manifests of packages for hosts, and the only marketplace that names a version.
 const PACKAGES: [&str; 3] = ["plugin.json", "gemini-extension.json", "qwen-extension.json"];
 const MARKETPLACE: &str = ".github/plugin/marketplace.json";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
 
 fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -4,44 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callstack_core::ToolNames;
+
+use super::source::{documents, files, root};
 
 /// Words that make a sentence hard to read: pronouns without their nouns, and persons where there are rows or
 /// processes.
 const HARD: [&str; 7] = ["anew", "whoever", "whom", "of which", "nobody", "somebody", "no one"];
-
-pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The files with these endings in the folders, without those that other programs have made or that are
-/// generated.
-pub(super) fn files(folders: &[&str], endings: &[&str]) -> Vec<PathBuf> {
-    const LEFT_OUT: [&str; 9] =
-        ["target", "node_modules", "dist", "build", "data", "golden", "generated", "snapshots", ".git"];
-    let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
-    while let Some(path) = open.pop() {
-        if path.is_file() {
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-            if endings.contains(&ending) {
-                found.push(path);
-            }
-            continue;
-        }
-        for entry in fs::read_dir(&path).into_iter().flatten() {
-            let entry = entry.unwrap().path();
-            let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if !LEFT_OUT.contains(&name.as_str()) {
-                open.push(entry);
-            }
-        }
-    }
-    found.sort();
-    found
-}
 
 /// The terms of the glossary with the words that are refused for the same thing.
 fn refused() -> BTreeMap<String, Vec<String>> {
@@ -108,7 +79,7 @@ fn documents_use_the_terms_of_the_glossary() {
     let words: Vec<String> = refused().into_values().flatten().collect();
     assert!(words.len() > 5, "{words:?}");
     let mut problems = Vec::new();
-    for path in files(&["README.md", "COMPARE.md", "CONTRIBUTING.md", "docs", "examples", "bindings"], &["md"]) {
+    for path in documents() {
         // Words of other tools are named there as these tools name them.
         let is_about_others = path.ends_with("docs/import.md") || path.ends_with("docs/glossary.md");
         if !is_about_others {
@@ -131,9 +102,7 @@ fn texts_of_models_use_the_terms_of_the_glossary() {
 fn no_text_has_words_that_are_read_twice() {
     let words = HARD.map(str::to_owned);
     let mut problems = Vec::new();
-    for path in
-        files(&["README.md", "COMPARE.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "examples", "bindings"], &["md"])
-    {
+    for path in documents() {
         problems.extend(found(&path, &prose(&fs::read_to_string(&path).unwrap()), &words));
     }
     let folders = [

@@ -65,3 +65,27 @@ export async function collect(): Promise<void> {
 export function megabytes(): number {
   return process.memoryUsage.rss() / (1024 * 1024)
 }
+
+/** A message of a model that calls a tool of the stack. */
+export const call = (id: string, name: string, args: object) => ({
+  role: "assistant",
+  content: null,
+  tool_calls: [{ id, type: "function", function: { name: `callstack-${name}`, arguments: JSON.stringify(args) } }],
+})
+
+/** The message with the answer to a tool call. */
+export const outcome = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content })
+
+/** The JSON of a request to a model, in whose conversation a frame was pushed and popped with these results. */
+export function requestOfAFinishedFrame(results: string): string {
+  return JSON.stringify({
+    messages: [
+      { role: "user", content: "Build the shop." },
+      call("1", "push", { title: "Cart" }),
+      outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
+      { role: "assistant", content: "What is there?" },
+      call("2", "pop", { status: "completed", results }),
+      outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
+    ],
+  })
+}

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { Stack } from "callstack-core"
-import { folder, root } from "./common.js"
+import { folder, requestOfAFinishedFrame, root } from "./common.js"
 
 /** A folder inside the package, so that the examples can import the package by its name. */
 const place = new URL("bindings/node/build/docs/", root)
@@ -116,20 +116,7 @@ test("the agent in TypeScript manages its memory until it is done", () => {
 })
 
 test("the program in TypeScript folds a request", () => {
-  const call = (id: string, name: string, args: object) => ({
-    role: "assistant",
-    tool_calls: [{ id, type: "function", function: { name: `callstack-${name}`, arguments: JSON.stringify(args) } }],
-  })
-  const outcome = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content })
-  const messages = [
-    { role: "user", content: "Build the shop." },
-    call("1", "push", { title: "Cart" }),
-    outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
-    { role: "assistant", content: "What is there?" },
-    call("2", "pop", { status: "completed", results: "Totals are in cents" }),
-    outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
-  ]
-  const { stdout, stderr } = example("fold", ["chat"], JSON.stringify({ messages }))
+  const { stdout, stderr } = example("fold", ["chat"], requestOfAFinishedFrame("Totals are in cents"))
   assert.match(stdout, /Results: Totals are in cents/)
   assert.doesNotMatch(stdout, /What is there\?/)
   assert.match(stderr, /^f1 \(completed\): 3 items, \d+ bytes, \d+ tokens are gone$/m)

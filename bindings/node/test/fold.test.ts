@@ -3,25 +3,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { contextChanges, fold, Stack } from "callstack-core"
-import { fails } from "./common.js"
+import { call, fails, outcome, requestOfAFinishedFrame } from "./common.js"
 
-const call = (id: string, name: string, args: object) => ({
-  role: "assistant",
-  content: null,
-  tool_calls: [{ id, type: "function", function: { name: `callstack-${name}`, arguments: JSON.stringify(args) } }],
-})
-const outcome = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content })
-
-const request = JSON.stringify({
-  messages: [
-    { role: "user", content: "Build the shop." },
-    call("1", "push", { title: "Cart" }),
-    outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
-    { role: "assistant", content: "What is there?" },
-    call("2", "pop", { status: "completed", results: "Cart::total() 🛒" }),
-    outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
-  ],
-})
+const request = requestOfAFinishedFrame("Cart::total() 🛒")
 
 test("a finished frame becomes a call and its return", () => {
   const folded = fold("chat", request)
