@@ -4,9 +4,9 @@
 //! as it happened up to a case. Then the engine's ranking is compared with the declared dependencies of the
 //! case, which are hidden. There are three kinds of cases:
 //!
-//! - *siblings*: a task with at least four earlier siblings, of which it depends on at least one;
-//! - *ancestors' siblings*: a task that depends, or an ancestor of which depends, on an earlier sibling of
-//!   one of its ancestors, if these have at least four;
+//! - *siblings*: a task with at least four earlier siblings that depends on at least one of them;
+//! - *ancestors' siblings*: a task that depends on an earlier sibling of one of its ancestors, or whose own
+//!   ancestor does, if there are at least four such siblings;
 //! - *inherited*: the same tasks, but the dependencies of the ancestors are declared, and it is measured
 //!   whether the contexts with the default budget show the frames on which the ancestors depend.
 //!

@@ -3,7 +3,7 @@
 import type { NativeErrorCode, NativeErrorDetails } from "./generated/errors.js"
 
 /**
- * What kind of error it is: one of the library, or one of this package. `closed`: the stack was closed.
+ * The code of an error of the library, or of this package. `closed`: the stack was closed.
  * `library`: the native library was not found, cannot be loaded, or has another interface.
  */
 export type ErrorCode = NativeErrorCode | "closed" | "library"

@@ -181,7 +181,7 @@ fn message_of(body: &str) -> String {
     places.into_iter().find_map(Value::as_str).unwrap_or(body).trim().to_owned()
 }
 
-/// What to say about a response that is a page for people: its title.
+/// The message about a response that is a web page: its title.
 fn page(body: &str) -> Option<String> {
     let small = body.trim_start().to_lowercase();
     if !["<!doctype", "<html", "<head", "<body"].iter().any(|begin| small.starts_with(begin)) {
