@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use callstack_core::frame::{ModelRequest, NewChunk, Question};
 use callstack_core::tree::outline;
 use callstack_core::{
-    Budget, Finish, Frame, FrameEdit, FrameStatus, NewFrame, NewHold, OutlineOptions,
-    PopStatus, Settings, Stack, StackOptions, StackState,
+    Budget, Finish, Frame, FrameEdit, FrameStatus, NewFrame, NewHold, OutlineOptions, PopStatus, Settings, Stack,
+    StackOptions, StackState,
 };
 
 /// A row: its name, and a function that does the work at a size and returns the time that it took.
@@ -247,7 +247,8 @@ fn questions(size: usize) -> Duration {
         answered_at: Some(number as u64),
         ..Question::default()
     };
-    let stack = Stack::in_memory();
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     let one = Frame { questions: (0..size).map(asked).collect(), ..frame(0, None, FrameStatus::InProgress) };
     timed(|| drop(stack.import(vec![one]).unwrap()))
 }
@@ -280,6 +281,7 @@ fn attempts(size: usize) -> Duration {
         for _ in 0..size {
             stack.pop(newest, PopStatus::Failed, "It did not work").unwrap();
             newest = stack.retry(newest, None).unwrap().handle;
+            stack.activate(newest).unwrap();
         }
     })
 }

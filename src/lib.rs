@@ -67,8 +67,10 @@ pub mod fold;
 pub mod frame;
 pub mod import;
 mod json;
+mod keys;
 mod keywords;
 pub mod memory;
+mod ordered;
 pub mod search;
 #[cfg(feature = "session")]
 pub mod session;

@@ -25,8 +25,8 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use super::keys::mix;
 use super::tokens::TokenCounter;
+use crate::keys::mix;
 use crate::keywords::{WINDOW, beginning_in, window};
 
 /// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames,

@@ -9,8 +9,6 @@ use crate::frame::{FrameStatus, Handle};
 use crate::steps::step;
 use crate::tree::{SHOWN_ATTEMPTS, Tree};
 
-/// Maximum number of finished siblings of one ancestor that are considered.
-const CONSIDERED_BESIDE: usize = 32;
 /// From this number of finished siblings of ancestors on, the siblings of further ancestors are only counted.
 const CONSIDERED_ABOVE: usize = 96;
 /// Maximum number of finished children that are considered, and of those that are examined to find them.
@@ -42,7 +40,7 @@ pub(super) struct Considered {
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they
     /// finished.
     pub(super) siblings: Vec<Sibling>,
-    /// Number of finished siblings that are not among `siblings`: they failed without results.
+    /// Number of finished siblings that are not among `siblings`: they failed without results, or are too many.
     pub(super) other_siblings: usize,
     /// Finished children that are to be shown, in the order in which they finished.
     pub(super) children: Vec<Handle>,
@@ -226,7 +224,7 @@ fn ancestor_siblings(
         if considered >= CONSIDERED_ABOVE {
             break;
         }
-        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, CONSIDERED_BESIDE);
+        let mut siblings = contexts.scores_beside(tree, handle, *ancestor);
         siblings.retain(|sibling| !known.contains(&sibling.handle));
         considered += siblings.len();
         if !siblings.is_empty() {

@@ -57,7 +57,6 @@ mod counts;
 mod fragment;
 mod guidance;
 mod heap;
-mod keys;
 mod relevance;
 mod render;
 mod select;
@@ -78,6 +77,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::frame::Handle;
+use crate::keys::KeyMap;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 use cache::Cache;
@@ -88,8 +88,7 @@ use counts::Counts;
 use fragment::Fragment;
 #[cfg(feature = "tools")]
 pub(crate) use guidance::initial_planning;
-use keys::KeyMap;
-use relevance::{Query, Scored, SiblingIndex, Standpoint};
+use relevance::{Extent, Query, Scored, SiblingIndex, Standpoint};
 use skeleton::Costs;
 use volatile::Volatile;
 use wording::Wording;
@@ -203,6 +202,10 @@ const KEPT_INDEXES: usize = 1_024;
 /// Maximum number of frames between a frame and its ancestor whose words count for the ancestor's siblings,
 /// the nearest ones.
 const FRAMES_BETWEEN: usize = 8;
+/// How many finished siblings of a frame are scored. Most plans have fewer, so that all of them are.
+const OWN_SIBLINGS: Extent = Extent { all: 256, best: 96, later: 128 };
+/// How many finished siblings of one ancestor are scored.
+const SIBLINGS_OF_ANCESTOR: Extent = Extent { all: 24, best: 24, later: 8 };
 /// Maximum number of cached wordings besides the default one. If it is exceeded, the oldest is removed.
 const KEPT_WORDINGS: usize = 8;
 
@@ -402,18 +405,18 @@ impl Contexts {
     /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
         self.with_siblings(tree, handle, |index| {
-            index.scores(&Standpoint::new(tree, handle, handle), &self.query(tree, handle))
+            index.scores(&Standpoint::new(tree, handle, handle), &self.query(tree, handle), OWN_SIBLINGS)
         })
     }
 
-    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`,
-    /// in the order in which they finished.
-    fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
+    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them in the order in
+    /// which they finished.
+    fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle) -> Vec<Scored> {
         self.with_siblings(tree, ancestor, |index| {
             let between = tree.ancestors(handle).take_while(|other| *other != ancestor).take(FRAMES_BETWEEN);
             let above: Vec<_> = between.chain([ancestor]).map(|other| self.query(tree, other)).collect();
             let query = Query::beside(&self.query(tree, handle), &above);
-            index.best(&Standpoint::new(tree, handle, ancestor), &query, most)
+            index.scores(&Standpoint::new(tree, handle, ancestor), &query, SIBLINGS_OF_ANCESTOR)
         })
     }
 

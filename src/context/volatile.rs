@@ -15,8 +15,10 @@ use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
 use super::{Advice, Contexts, Conversation, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::text::{beginning, one_line};
-use crate::tree::{SiblingOrder, Tree, sibling_order};
+use crate::tree::{Kind, SiblingOrder, Tree, sibling_order};
 
+/// Maximum number of planned children that are considered. The others are counted.
+const SHOWN_PLANNED: usize = 256;
 /// Number of planned children that take precedence over the artifacts and decisions of the current frame.
 const FIRST_PLANNED: usize = 8;
 /// Maximum number of warnings of one kind. The others are counted.
@@ -50,7 +52,10 @@ pub(super) struct Volatile {
     wording: Arc<Wording>,
     initial_planning: bool,
     when_to_create_child_frames: bool,
+    /// The planned children that are considered.
     planned: Vec<Handle>,
+    /// The number of the other planned children.
+    other_planned: usize,
     /// True if there is room for the element of the planned children, with their number.
     has_planned: bool,
     planned_elements: Vec<String>,
@@ -93,6 +98,7 @@ impl Volatile {
             initial_planning: false,
             when_to_create_child_frames: false,
             planned: Vec::new(),
+            other_planned: 0,
             has_planned: false,
             planned_elements: Vec::new(),
             position: String::new(),
@@ -128,12 +134,16 @@ impl Volatile {
         let node = tree.node(considered.handle);
         // What the conversation says itself is not repeated after each message.
         let says_place = advice.conversation.says_place;
-        let children = node.children().iter().copied().filter(|_| !says_place);
-        self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
+        if !says_place {
+            let index = tree.child_index(considered.handle);
+            self.planned = index.all(Kind::Planned).take(SHOWN_PLANNED).collect();
+            self.other_planned = index.number(Kind::Planned) - self.planned.len();
+        }
         let mut room = Room { counter: &contexts.counts, spending: Spending::new(self.cost, limit) };
 
         // What is left out is counted, so the elements with the counts come first.
-        let [open, close] = [&skeleton::planned_open(self.planned.len(), self.planned.len()), skeleton::PLANNED_CLOSE];
+        let planned = self.planned.len() + self.other_planned;
+        let [open, close] = [&skeleton::planned_open(planned, planned), skeleton::PLANNED_CLOSE];
         self.has_planned = !self.planned.is_empty()
             && room.spending.spend(Cost::of(open, room.counter) + Cost::of(close, room.counter));
         let registers = node.record().registers.as_ref();
@@ -169,9 +179,7 @@ impl Volatile {
         room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;
         if !says_place {
-            room.text(&mut self.next, || {
-                next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
-            });
+            room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, is_called));
         }
         let order = sibling_order(tree, considered.handle).filter(|_| !room.spending.is_closed && !says_place);
         if !is_called {
@@ -187,9 +195,7 @@ impl Volatile {
             room.text(&mut self.beside, || beside(contexts, tree, considered.handle, named));
         }
         let mut more_warnings = String::new();
-        room.text(&mut more_warnings, || {
-            state_warnings(contexts, &self.wording, tree, considered.handle, &self.planned)
-        });
+        room.text(&mut more_warnings, || state_warnings(contexts, &self.wording, tree, considered.handle, says_place));
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = registers.filter(|_| self.has_registers) {
             self.show_registers(registers, &mut room);
@@ -286,11 +292,12 @@ impl Volatile {
             out.push_str(&self.wording.when_to_create_child_frames);
         }
         if self.has_planned {
-            let omitted = self.planned.len() - self.planned_elements.len();
+            let total = self.planned.len() + self.other_planned;
+            let omitted = total - self.planned_elements.len();
             if self.planned_elements.is_empty() {
                 out.push_str(&skeleton::planned_omitted(omitted));
             } else {
-                out.push_str(&skeleton::planned_open(self.planned.len(), omitted));
+                out.push_str(&skeleton::planned_open(total, omitted));
                 self.planned_elements.iter().for_each(|element| out.push_str(element));
                 out.push_str(skeleton::PLANNED_CLOSE);
             }
@@ -426,7 +433,8 @@ fn position(order: SiblingOrder) -> String {
 
 /// Returns an element for each of the first blocked siblings, with the reason.
 fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
-    let blocked = tree.siblings(handle).filter(|sibling| tree.node(*sibling).status() == FrameStatus::Blocked);
+    let Some(parent) = tree.node(handle).parent() else { return String::new() };
+    let blocked = tree.child_index(parent).all(Kind::Blocked).filter(|sibling| *sibling != handle);
     let element = |sibling: Handle| {
         let (frame, reason) = (id_and_title(contexts, tree, sibling), reason(contexts, tree, sibling));
         format!("<blocked-sibling {frame}>{reason}</blocked-sibling>\n")
@@ -438,14 +446,13 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
 /// short, so that the agent of this frame does not do their work. `named`: a sibling that is named elsewhere.
 fn beside(contexts: &Contexts, tree: &Tree, handle: Handle, named: Option<Handle>) -> String {
     let Some(parent) = tree.node(handle).parent() else { return String::new() };
-    let children = tree.children(parent);
+    let (index, order) = (tree.child_index(parent), tree.node(handle).order());
     let is_newest = |sibling: &Handle| *sibling != handle && tree.node(*sibling).retried_as().is_none();
-    let with = |status: FrameStatus| move |sibling: &Handle| tree.node(*sibling).status() == status;
-    let running = children.iter().copied().filter(is_newest).filter(with(FrameStatus::InProgress));
+    let running = index.all(Kind::InProgress).filter(is_newest);
     // Those behind the frame come first: they are next.
-    let (before, behind) = children.split_at(children.iter().position(|child| *child == handle).unwrap_or_default());
-    let planned = behind.iter().chain(before).copied().filter(is_newest).filter(with(FrameStatus::Planned));
-    let planned = planned.filter(|sibling| Some(*sibling) != named);
+    let behind = index.from(Kind::Planned, order);
+    let before = index.all(Kind::Planned).take_while(|sibling| tree.node(*sibling).order() < order);
+    let planned = behind.chain(before).filter(is_newest).filter(|sibling| Some(*sibling) != named);
     let element = |sibling: Handle| {
         let node = tree.node(sibling);
         let criteria = short(contexts, node.record().dense_criteria(), BESIDE_CRITERIA_TOKENS);
@@ -528,14 +535,7 @@ fn short(contexts: &Contexts, text: &str, tokens: usize) -> String {
     content(&truncate_by(&text, tokens, CUT, &cost).0).into_owned()
 }
 
-fn next_action(
-    contexts: &Contexts,
-    wording: &Wording,
-    tree: &Tree,
-    handle: Handle,
-    planned: &[Handle],
-    is_called: bool,
-) -> String {
+fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, is_called: bool) -> String {
     let node = tree.node(handle);
     let mut pointer = String::new();
     let action = match node.status() {
@@ -553,29 +553,28 @@ fn next_action(
             format!("This frame is {}: {}", node.status(), go_on_above(tree, handle))
         }
         FrameStatus::InProgress | FrameStatus::Blocked => {
-            let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
-            let is_answered = |child: &Handle| tree.node(*child).record().pending_answer().is_some();
+            let index = tree.child_index(handle);
+            let child_that_is = |kind| index.all(kind).next();
             let ready = tree.ready_children(handle, None).next();
-            if let Some(child) = child_that_is(FrameStatus::InProgress) {
-                let record = tree.node(*child).record();
+            if let Some(child) = child_that_is(Kind::InProgress) {
+                let record = tree.node(child).record();
                 wording.child_in_progress(
-                    *child,
+                    child,
                     record.held_by().map(|holder| holder.kind).filter(|kind| kind.is_running()),
                     record.is_interrupted(),
                 )
-            } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {
-                wording.answer_child(*child, true)
+            } else if let Some(child) = child_that_is(Kind::Answered) {
+                wording.answer_child(child, true)
             } else if let Some(child) = ready {
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, child));
                 wording.begin_child(child)
-            } else if let Some(child) = child_that_is(FrameStatus::Blocked) {
-                let record = tree.node(*child).record();
-                let is_answered = record.pending_answer().is_some();
-                match record.is_salvaged() && !is_answered {
-                    true => wording.resume_child(*child),
-                    false => wording.answer_child(*child, is_answered),
+            } else if let Some(child) = child_that_is(Kind::Blocked) {
+                // An answered child comes first.
+                match tree.node(child).record().is_salvaged() {
+                    true => wording.resume_child(child),
+                    false => wording.answer_child(child, false),
                 }
-            } else if let Some((child, dependency)) = first_waiting(tree, planned) {
+            } else if let Some((child, dependency)) = first_waiting(tree, handle) {
                 let status = tree.node(dependency).status();
                 let step = next_step(wording, child, dependency, status);
                 format!("No planned child can begin: {child} waits for {dependency}, which is {status}{step}.")
@@ -607,13 +606,22 @@ fn waits_for(tree: &Tree, handle: Handle) -> Option<Handle> {
     lost(tree, handle).or_else(|| needs(tree, handle).next())
 }
 
-/// Returns the first of several frames that waits for another one, with that one; first those that wait in
+/// Returns the first planned child that waits for another frame, with that one; first those that wait in
 /// vain.
-fn first_waiting(tree: &Tree, frames: &[Handle]) -> Option<(Handle, Handle)> {
-    let waiting = |find: fn(&Tree, Handle) -> Option<Handle>| {
-        frames.iter().find_map(|frame| find(tree, *frame).map(|dependency| (*frame, dependency)))
-    };
-    waiting(lost).or_else(|| waiting(waits_for))
+fn first_waiting(tree: &Tree, parent: Handle) -> Option<(Handle, Handle)> {
+    let waiting = |child: Handle| waits_for(tree, child).map(|dependency| (child, dependency));
+    in_vain(tree, parent).0.next().or_else(|| tree.child_index(parent).all(Kind::Planned).find_map(waiting))
+}
+
+/// The planned children of a frame that wait in vain, each with the first frame that it waits for in vain, and
+/// the number of these children.
+fn in_vain(tree: &Tree, parent: Handle) -> (impl Iterator<Item = (Handle, Handle)> + '_, usize) {
+    let is_planned = tree.node(parent).status() == FrameStatus::Planned;
+    // All children of a planned frame wait for what it waits for.
+    let kind = if is_planned && lost(tree, parent).is_some() { Kind::Planned } else { Kind::Lost };
+    let with_lost = |child| lost(tree, child).map(|dependency| (child, dependency));
+    let index = tree.child_index(parent);
+    (index.all(kind).filter_map(with_lost), index.number(kind))
 }
 
 /// The dependencies of a frame and of the planned frames above it that are not completed.
@@ -642,7 +650,8 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
 }
 
 fn waiting_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, considered: &Considered) -> String {
-    warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
+    let waiting = &considered.waiting_for;
+    warnings(waiting.iter().copied(), waiting.len(), |Waiting { dependent, dependency }| {
         let who = match dependent == considered.handle {
             true => "This frame".to_owned(),
             false => format!("Its ancestor {dependent}"),
@@ -701,26 +710,24 @@ fn remedy(wording: &Wording, tree: &Tree, dependent: Handle, dependency: Handle)
 /// Returns warnings about blocked and interrupted children, about planned children that wait in vain, about
 /// the child that finished last if it has failed and none of these waits for it, and about a parent that is
 /// not open although the frame is.
-fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
+fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, says_place: bool) -> String {
     let node = tree.node(handle);
-    let blocked: Vec<Handle> =
-        node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
-    let mut text = warnings(&blocked, |child| {
+    let index = tree.child_index(handle);
+    let mut text = warnings(index.all(Kind::Blocked), index.number(Kind::Blocked), |child| {
         format!("Child {} is blocked: {}", named(contexts, tree, child), reason(contexts, tree, child))
     });
-    let is_interrupted = |child: &Handle| tree.node(*child).record().is_interrupted();
-    let interrupted: Vec<Handle> = node.children().iter().copied().filter(is_interrupted).collect();
-    text.push_str(&warnings(&interrupted, |child| {
+    text.push_str(&warnings(index.all(Kind::Interrupted), index.number(Kind::Interrupted), |child| {
         let why = tree.node(child).record().interruption();
         format!("Child {} was interrupted: {}.", named(contexts, tree, child), short(contexts, &why, REASON_TOKENS))
     }));
-    let in_vain: Vec<(Handle, Handle)> =
-        planned.iter().filter_map(|child| lost(tree, *child).map(|dependency| (*child, dependency))).collect();
-    text.push_str(&warnings(&in_vain, |(child, dependency)| {
+    let (in_vain, number) = in_vain(tree, handle);
+    let in_vain: Vec<(Handle, Handle)> = in_vain.take(if says_place { 0 } else { WARNINGS }).collect();
+    let number = if says_place { 0 } else { number };
+    text.push_str(&warnings(in_vain.iter().copied(), number, |(child, dependency)| {
         let who = format!("Child {}", named(contexts, tree, child));
         waiting_warning(contexts, wording, tree, &who, child, dependency)
     }));
-    let is_explained = |child: Handle| in_vain.iter().take(WARNINGS).any(|(_, dependency)| *dependency == child);
+    let is_explained = |child: Handle| in_vain.iter().any(|(_, dependency)| *dependency == child);
     let has_failed = |child: &Handle| {
         node.status().is_open() && tree.node(*child).status() == FrameStatus::Failed && !is_explained(*child)
     };
@@ -746,13 +753,11 @@ fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
     format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 
-fn warnings<T: Copy>(causes: &[T], say: impl Fn(T) -> String) -> String {
-    let mut text = String::new();
-    for cause in causes.iter().take(WARNINGS) {
-        text.push_str(&format!("<warning>{}</warning>\n", say(*cause)));
-    }
-    if causes.len() > WARNINGS {
-        text.push_str(&format!("<warning>And {} more of these.</warning>\n", causes.len() - WARNINGS));
+/// Says the first of several causes, and the number of the others.
+fn warnings<T>(causes: impl Iterator<Item = T>, number: usize, say: impl Fn(T) -> String) -> String {
+    let mut text: String = causes.take(WARNINGS).map(|cause| format!("<warning>{}</warning>\n", say(cause))).collect();
+    if number > WARNINGS {
+        text.push_str(&format!("<warning>And {} more of these.</warning>\n", number - WARNINGS));
     }
     text
 }

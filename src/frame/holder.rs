@@ -193,6 +193,16 @@ impl Holder {
         }
     }
 
+    /// The time from which on a frame that workers have begun is free for the next one. `None`: not before the
+    /// holder lets it go.
+    pub(crate) fn free_from(&self) -> Option<u64> {
+        match self.released {
+            Some(Released { how: Release::PutBack { until }, .. }) => Some(until),
+            Some(_) => Some(0),
+            None => self.until,
+        }
+    }
+
     /// The time since which the frame has no holder.
     pub(crate) fn free_since(&self) -> u64 {
         match &self.released {

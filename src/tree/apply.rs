@@ -533,6 +533,7 @@ impl Tree {
                 self.nodes[handle.index()].waits_mut().dependencies.push(dependency);
             }
         }
+        self.forget_needs(handle);
     }
 
     /// Changes a frame. The change is seen at once, also in the settled view. Either the frame is planned, so
@@ -604,6 +605,7 @@ impl Tree {
                 dependents.remove(place);
             }
         }
+        self.forget_needs(handle);
         let id = |dependency: Handle| self.node(dependency).session_id().to_owned();
         let ids: Vec<String> = depends_on.iter().filter_map(|other| self.with_handle(other)).map(id).collect();
         self.link_dependencies(handle, &ids);
@@ -668,9 +670,15 @@ impl Tree {
         let (is_unfinished, has_priority) = (frame.status.is_unfinished(), frame.priority.is_some());
         let (waits, is_no_work) = (frame.waits_to_begin(), frame.no_work.is_some());
         set(&mut self.unfinished, handle, is_unfinished);
+        // The frames below have the priority of the nearest frame with one.
+        let taken = match has_priority || self.prioritized.contains(&handle) {
+            true => self.take_next(handle),
+            false => Vec::new(),
+        };
         set(&mut self.prioritized, handle, is_unfinished && has_priority);
         set(&mut self.waiting, handle, waits);
         set(&mut self.no_work, handle, is_unfinished && is_no_work);
+        self.put_next(taken);
     }
 
     /// Forgets the stops in the tree of a frame, if nothing in the tree is unfinished.
@@ -1011,10 +1019,14 @@ impl Tree {
     /// Which of their children can begin depends on the status of the frame.
     fn touch_dependents(&mut self, handle: Handle) {
         let (revision, handle) = (self.revision, self.first_attempt(handle));
+        let has_changed = self.note_need(handle);
         for place in 0..self.node(handle).dependents().len() {
             let dependent = self.node(handle).dependents()[place];
             if let Some(parent) = self.node(dependent).parent {
                 self.nodes[parent.index()].children_revision = revision;
+            }
+            if has_changed {
+                self.note_standing(dependent);
             }
         }
     }
@@ -1031,6 +1043,7 @@ impl Tree {
                 parent.finished_revision = revision;
             }
         }
+        self.note_standing(handle);
     }
 
     /// Saves the settled view of a frame before a change that the stable part must not show yet. Returns the

@@ -147,6 +147,7 @@ impl Tree {
         if let Some(way) = on_it {
             self.ways.entry(way).or_default().insert(handle);
         }
+        self.note_worker_time(handle);
     }
 
     /// Takes a frame off the way of its holder, because it is let go, gets another holder, or leaves the

@@ -185,7 +185,7 @@ mod tests {
 
     /// The node as text. Images do not distinguish missing links from an empty list of links.
     fn content(tree: &Tree, handle: Handle) -> String {
-        let no_links = "waits: Some(Waits { dependencies: [], dependents: [] })";
+        let no_links = "waits: Some(Waits { dependencies: [], dependents: [], left: Derived, counted: Derived })";
         format!("{:?}", tree.node(handle)).replace(no_links, "waits: None")
     }
 

@@ -7,11 +7,13 @@
 
 mod apply;
 mod archive;
+mod child_index;
 mod command;
 mod commit;
 mod comparison;
 mod costs;
 mod decide;
+mod derived;
 mod given;
 #[cfg(test)]
 mod growth_tests;
@@ -59,6 +61,7 @@ const LEAST_LIKENESS: f64 = 0.75;
 /// Maximum number of frames that an error lists.
 const LISTED: usize = 8;
 
+pub(crate) use child_index::Kind;
 pub use command::{Command, Records, TranscriptRead};
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
@@ -68,6 +71,7 @@ use costs::Cost;
 pub(crate) use decide::decide_each;
 pub use decide::{MOST_TAKEN_BACK, decide, decide_as};
 pub(crate) use decide::{TAKEN_BACK, decide_all, decide_together, known_chunk};
+use derived::Derived;
 pub use heap_usage::HeapUsage;
 use ids::Ids;
 pub use memory::{Conversation, RunState};
@@ -76,6 +80,7 @@ use nodes::Nodes;
 #[cfg(feature = "tools")]
 pub(crate) use outline::{Outline, drawn};
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+use ready::{ClearAbove, NextFrames, WorkerTimes};
 pub use ready::{Obstacle, Parts};
 use roots::Roots;
 pub(crate) use scan::Scan;
@@ -169,6 +174,10 @@ pub struct Tree {
     held: BTreeSet<Handle>,
     /// The open frames of workers.
     with_workers: BTreeSet<Handle>,
+    /// When the frames of workers are free.
+    worker_times: WorkerTimes,
+    next: Derived<NextFrames>,
+    clear_above: ClearAbove,
     /// The frames that a conversation or a person holds, by its name. They include frames whose holder was
     /// silent for too long.
     ways: HashMap<(HolderKind, String), BTreeSet<Handle>>,

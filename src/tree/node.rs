@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
+use super::child_index::{ChildIndex, Need};
+use super::derived::Derived;
 use crate::frame::{ConversationCost, Frame, FrameStatus, Handle, Identity, first_filled};
 use crate::steps::step;
 
@@ -56,6 +58,7 @@ pub struct Node {
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
+    pub(super) child_index: Derived<ChildIndex>,
 }
 
 /// Adds a text to a list. Most lists of frames have one entry, so space is reserved only for the first one.
@@ -73,6 +76,10 @@ pub(super) struct Waits {
     /// The frames that depend on this frame or on another attempt at the same work, if this frame is the
     /// first attempt. Otherwise none.
     pub(super) dependents: Vec<Handle>,
+    /// The numbers of the dependencies that are not completed, and of those that have ended without it.
+    pub(super) left: Derived<[u32; 2]>,
+    /// How the work of this first attempt stands, as the numbers of its dependents count it.
+    pub(super) counted: Derived<Need>,
 }
 
 /// The place of a frame among the attempts at the same work.
@@ -156,6 +163,7 @@ impl Node {
             changed: 0,
             before: None,
             conversation: None,
+            child_index: Derived::default(),
         };
         node.index_artifacts();
         node
@@ -245,6 +253,15 @@ impl Node {
     /// See [`Waits`].
     pub(super) fn dependents(&self) -> &[Handle] {
         self.waits.as_ref().map_or(&[], |waits| &waits.dependents)
+    }
+
+    pub(super) fn waits(&self) -> Option<&Waits> {
+        self.waits.as_deref()
+    }
+
+    /// What follows from the dependencies of the frame and of its dependents.
+    pub(super) fn derived_waits(&mut self) -> Option<&mut Waits> {
+        self.waits.as_deref_mut()
     }
 
     pub(super) fn waits_mut(&mut self) -> &mut Waits {

@@ -225,6 +225,13 @@ impl Nodes {
         self.loaded.get_mut()
     }
 
+    /// A node in memory, to change what follows from the rest of the tree. The change is not noted, because
+    /// archives do not keep it.
+    pub(super) fn derived_mut(&mut self, index: usize) -> Option<&mut Node> {
+        let page = self.pages.get_mut(index / PAGE)?.get_mut()?;
+        page[index % PAGE].get_mut().map(Arc::make_mut)
+    }
+
     /// Removes a node from memory.
     pub(super) fn drop_node(&mut self, handle: Handle) {
         let page = self.pages.get_mut(handle.index() / PAGE);

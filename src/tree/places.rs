@@ -158,6 +158,7 @@ impl Tree {
             order.iter().for_each(|root| self.note_root(*root));
             return self.roots.set(order, keys);
         };
+        self.forget_child_index(parent);
         let revision = self.revision;
         let parent = &mut self.nodes[parent.index()];
         parent.is_reordered = !order.is_sorted();
@@ -170,6 +171,8 @@ impl Tree {
     /// The parent must be neither the frame nor below it; `before` must be another child of the parent.
     pub(super) fn move_to(&mut self, handle: Handle, parent: Option<Handle>, before: Option<Handle>) {
         let (old, place) = (self.node(handle).parent, self.place(handle));
+        let taken = self.take_next(handle);
+        self.clear_above.forget();
         match old {
             Some(old) => drop(self.nodes[old.index()].children.remove(place)),
             None => {
@@ -184,6 +187,9 @@ impl Tree {
         }
         self.enter(handle, before);
         self.note_root(handle);
+        old.into_iter().for_each(|old| self.note_child_of(old, handle));
+        self.note_standing(handle);
+        self.put_next(taken.into_iter().chain(old).collect());
         let is_finished = self.node(handle).status().is_finished();
         for changed in [old, parent].into_iter().flatten() {
             let revision = self.revision;

@@ -28,21 +28,27 @@ pub struct SiblingOrder {
 /// Returns the position of a frame among its siblings. `None` for roots, invalidated frames, and frames that
 /// were retried.
 pub fn sibling_order(tree: &Tree, handle: Handle) -> Option<SiblingOrder> {
-    let parent = tree.node(handle).parent()?;
-    let mut order = SiblingOrder::default();
-    for child in tree.children(parent).iter().filter(|child| tree.node(**child).retried_as().is_none()) {
-        match tree.node(*child).status() {
-            FrameStatus::Planned => order.planned += 1,
-            FrameStatus::InProgress => order.in_progress += 1,
-            FrameStatus::Completed => order.completed += 1,
-            FrameStatus::Failed => order.failed += 1,
-            FrameStatus::Blocked => order.blocked += 1,
-            FrameStatus::Invalidated => continue,
-        }
-        order.total += 1;
-        if *child == handle {
-            order.position = order.total;
-        }
+    let node = tree.node(handle);
+    let parent = node.parent()?;
+    if node.retried_as().is_some() || node.status() == FrameStatus::Invalidated {
+        return None;
     }
-    (order.position > 0).then_some(order)
+    let index = tree.child_index(parent);
+    let [planned, in_progress, completed, blocked, failed] = [
+        FrameStatus::Planned,
+        FrameStatus::InProgress,
+        FrameStatus::Completed,
+        FrameStatus::Blocked,
+        FrameStatus::Failed,
+    ]
+    .map(|status| index.count(status));
+    Some(SiblingOrder {
+        position: tree.place(handle) - index.uncounted_before(node.order()) + 1,
+        total: planned + in_progress + completed + blocked + failed,
+        completed,
+        in_progress,
+        planned,
+        blocked,
+        failed,
+    })
 }

@@ -12,6 +12,8 @@ const FOLDERS: [(&str, Layers); 3] = [("src", LIBRARY), ("cli/src", PROGRAM), ("
 const LIBRARY: Layers = &[
     ("error_source", &[]),
     ("steps", &[]),
+    ("keys", &[]),
+    ("ordered", &["steps"]),
     ("text", &["steps"]),
     ("json", &["text"]),
     ("frame", &["error_source", "text"]),
@@ -23,8 +25,11 @@ const LIBRARY: Layers = &[
     ("threads", &[]),
     ("variables", &["error"]),
     ("vocabulary", &["error", "frame", "variables"]),
-    ("tree", &["archive", "error", "frame", "steps", "text"]),
-    ("context", &["dense", "error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
+    ("tree", &["archive", "error", "frame", "keys", "ordered", "steps", "text"]),
+    (
+        "context",
+        &["dense", "error", "frame", "keys", "keywords", "ordered", "steps", "text", "tree", "variables", "vocabulary"],
+    ),
     ("fold", &["context", "error", "frame", "json", "text", "vocabulary"]),
     ("session", &["dense", "error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("transcript", &["context", "error", "fold", "frame", "text", "tree", "vocabulary"]),

@@ -1,7 +1,7 @@
 //! The habit of a plan: at which distance in the plan the finished siblings depend on each other.
 
 use super::near;
-use crate::context::keys::KeyMap;
+use crate::keys::KeyMap;
 
 /// Counts the declared dependencies between the children of one parent. The places are those of the index:
 /// the order in which the children finished.

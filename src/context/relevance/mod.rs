@@ -25,6 +25,7 @@
 
 mod habit;
 mod index;
+mod lengths;
 mod notes;
 mod plan;
 mod postings;
@@ -36,6 +37,7 @@ mod words;
 
 pub(super) use index::SiblingIndex;
 pub(super) use query::Query;
+pub(super) use scores::Extent;
 
 use crate::frame::Handle;
 use crate::tree::Tree;

@@ -21,49 +21,55 @@ const LEAST_IDEAL_SHARE: f32 = 0.1;
 /// documents are looked at, newest first, where not all documents are scored.
 const LOOKED_AT: usize = 32;
 
+/// How many documents are scored for one frame.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::context) struct Extent {
+    /// The number of documents up to which all of those are scored that had finished when the frame started.
+    pub(in crate::context) all: usize,
+    /// The number of the best ones that are kept if there are more.
+    pub(in crate::context) best: usize,
+    /// The number of the first ones that finished later.
+    pub(in crate::context) later: usize,
+}
+
+#[cfg(test)]
+impl Extent {
+    /// All documents.
+    pub(in crate::context) const ALL: Self = Self { all: usize::MAX, best: usize::MAX, later: 1 << 40 };
+
+    /// At most this number of documents. Up to a quarter of them finished later.
+    pub(in crate::context) const fn of(most: usize) -> Self {
+        Self { all: 0, best: most - most / 4, later: most / 4 }
+    }
+}
+
 impl SiblingIndex {
-    /// Scores all candidates except the frame itself, in the order in which they finished.
+    /// Scores candidates for a frame, and returns them in the order in which they finished. The frame itself
+    /// is none.
     ///
     /// Each sibling is compared with a fixed set of siblings: those that had finished when the frame started,
     /// or, if it finished later, all that finished before it. Therefore a sibling that finishes never changes
     /// the score of one that is already shown.
-    pub(in crate::context) fn scores(&mut self, from: &Standpoint, query: &Query) -> Vec<Scored> {
-        let (base, end) = (self.base(from), self.documents.len());
-        let mut notes = self.take_notes();
-        let matches = self.search(query, base, end, usize::MAX, &mut notes.texts);
-        let mut own = 0;
-        let mut rank = 0;
-        for (order, place) in self.planned.iter() {
-            notes.ranks[place as usize] = rank;
-            if (place as usize) < base && order != from.order {
-                rank += 1;
-                own += usize::from(order < from.order);
-            }
-        }
-        let seen = self.see(from, base, own, matches, &notes, 0..base);
-        let scored = (0..end).filter_map(|place| seen.score(place)).collect();
-        notes.wipe(0..end);
-        self.notes = notes;
-        scored
-    }
-
-    /// Scores the children for a frame below one of them, and returns the best in the order in which they
-    /// finished, at most `most`.
     ///
-    /// The work does not grow with the number of children: of those that had finished when the frame started,
+    /// The work does not grow with the number of children: of many that had finished when the frame started,
     /// it looks at the newest, at the newest with each word and name, and at their dependencies. These are
-    /// compared with each other. Up to a quarter of `most` is kept for those that finished later. They follow
-    /// the others and change nothing about them.
-    pub(in crate::context) fn best(&mut self, from: &Standpoint, query: &Query, most: usize) -> Vec<Scored> {
+    /// compared with each other.
+    pub(in crate::context) fn scores(&mut self, from: &Standpoint, query: &Query, extent: Extent) -> Vec<Scored> {
         let base = self.base(from);
-        let end = self.documents.len().min(base + most / 4);
+        let end = self.documents.len().min(base + extent.later);
+        let are_all = base <= extent.all;
         let mut notes = self.take_notes();
-        let matches = self.search(query, base, end, LOOKED_AT, &mut notes.texts);
-        let places = self.places(query, base, &matches.named, &mut notes.is_found);
+        let matches = self.search(query, base, end, if are_all { usize::MAX } else { LOOKED_AT }, &mut notes.texts);
+        let places = match are_all {
+            true => (0..base).collect(),
+            false => self.places(query, base, &matches.named, &mut notes.is_found),
+        };
         let own = self.rank(from, &places, base..end, &mut notes.ranks);
         let seen = self.see(from, base, own, matches, &notes, places.iter().copied());
         let mut scored: Vec<Scored> = places.iter().filter_map(|place| seen.score(*place)).collect();
-        keep_best(&mut scored, most - most / 4);
+        if !are_all {
+            keep_best(&mut scored, extent.best);
+        }
         scored.extend((base..end).filter_map(|place| seen.score(place)));
         notes.wipe(places.into_iter().chain(base..end));
         self.notes = notes;
@@ -86,7 +92,7 @@ impl SiblingIndex {
     fn search(&self, query: &Query, base: usize, end: usize, looked_at: usize, texts: &mut [f32]) -> Matches {
         let dampening = self.dampening(base);
         let later_dampening: Vec<f32> =
-            (base..end).map(|place| self.dampening(place + 1).of(self.lengths[place])).collect();
+            (base..end).map(|place| self.dampening(place + 1).of(self.lengths.get(place))).collect();
         let mut ideal = 0.0;
         for (word, weight) in &query.words {
             let weight = weight * (SATURATION + 1.0);
@@ -97,7 +103,7 @@ impl SiblingIndex {
             for (place, count) in &postings[in_base.saturating_sub(looked_at)..in_base] {
                 step();
                 let place = *place as usize;
-                texts[place] += most * count / (count + dampening.of(self.lengths[place]));
+                texts[place] += most * count / (count + dampening.of(self.lengths.get(place)));
             }
             let later = postings.iter().enumerate().skip(in_base);
             for (position, (place, count)) in later.take_while(|(_, (place, _))| (*place as usize) < end) {
@@ -170,8 +176,7 @@ impl SiblingIndex {
 
     /// BM25's correction for the lengths of documents, relative to the average of the first `known` ones.
     fn dampening(&self, known: usize) -> Dampening {
-        let total = known.checked_sub(1).map(|last| self.total_lengths[last]);
-        let average = total.map_or(0.0, |total| (total / known as f64) as f32);
+        let average = (self.lengths.first(known) / known.max(1) as f64) as f32;
         Dampening { by_length: SATURATION * LENGTH_CORRECTION / average.max(1.0) }
     }
 

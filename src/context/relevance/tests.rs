@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::scores::Extent;
 use super::*;
 use crate::context::{Approx, Contexts};
 use crate::frame::{Frame, FrameStatus, StackState};
@@ -72,7 +73,7 @@ fn index(tree: &Tree) -> SiblingIndex {
 /// The scores of the siblings of a frame by their IDs.
 fn scores(tree: &Tree, id: &str) -> impl Fn(&str) -> f32 + use<> {
     let frame = tree.by_id(id).unwrap();
-    let scored = index(tree).scores(&Standpoint::new(tree, frame, frame), &Query::of(tree.node(frame)));
+    let scored = index(tree).scores(&Standpoint::new(tree, frame, frame), &Query::of(tree.node(frame)), Extent::ALL);
     let scored: Vec<(String, f32)> =
         scored.into_iter().map(|sibling| (tree.node(sibling.handle).session_id().to_owned(), sibling.score)).collect();
     move |id| scored.iter().find(|(other, _)| other == id).unwrap_or_else(|| panic!("{id} has no score")).1
@@ -83,7 +84,7 @@ fn best(tree: &Tree, most: usize) -> Vec<Scored> {
     let below = tree.by_id("below").unwrap();
     let beside = tree.node(below).parent().unwrap();
     let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
-    index(tree).best(&Standpoint::new(tree, below, beside), &query, most)
+    index(tree).scores(&Standpoint::new(tree, below, beside), &query, Extent::of(most))
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn siblings_that_finish_later_change_no_score_of_the_others() {
     let own = |finished: usize| {
         let tree = children(100, finished);
         let frame = tree.by_id("c200").unwrap();
-        index(&tree).scores(&Standpoint::new(&tree, frame, frame), &Query::of(tree.node(frame)))
+        index(&tree).scores(&Standpoint::new(&tree, frame, frame), &Query::of(tree.node(frame)), Extent::ALL)
     };
     assert_eq!(own(200)[..150], own(150)[..]);
 }
@@ -208,8 +209,8 @@ fn an_index_that_grew_gives_the_same_scores_as_a_new_one() {
     let frame = tree.by_id("c49").unwrap();
     let from = Standpoint::new(&tree, frame, frame);
     let query = Query::of(tree.node(frame));
-    assert_eq!(grown.scores(&from, &query), index(&tree).scores(&from, &query));
-    assert_eq!(grown.scores(&from, &query).len(), 49);
+    assert_eq!(grown.scores(&from, &query, Extent::ALL), index(&tree).scores(&from, &query, Extent::ALL));
+    assert_eq!(grown.scores(&from, &query, Extent::ALL).len(), 49);
 }
 
 #[test]
@@ -219,8 +220,8 @@ fn few_siblings_of_an_ancestor_are_scored_like_own_ones() {
     let tree = Children::new(titles.into_iter().zip(links)).tree();
     let beside = tree.by_id("c3").unwrap();
     let (from, query) = (Standpoint::new(&tree, beside, beside), Query::of(tree.node(beside)));
-    assert_eq!(index(&tree).best(&from, &query, 8), index(&tree).scores(&from, &query));
-    assert_eq!(index(&tree).best(&from, &query, 8).len(), 3);
+    assert_eq!(index(&tree).scores(&from, &query, Extent::of(8)), index(&tree).scores(&from, &query, Extent::ALL));
+    assert_eq!(index(&tree).scores(&from, &query, Extent::of(8)).len(), 3);
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn the_siblings_of_an_ancestor_are_scored_without_looking_at_all() {
         let below = tree.by_id("below").unwrap();
         let beside = tree.node(below).parent().unwrap();
         let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
-        let (scored, steps) = steps_of(|| index.best(&Standpoint::new(&tree, below, beside), &query, 64));
+        let (scored, steps) = steps_of(|| index.scores(&Standpoint::new(&tree, below, beside), &query, Extent::of(64)));
         let oldest = tree.by_id("c0").unwrap();
         assert!(scored.iter().any(|sibling| sibling.handle == oldest), "all depend on it");
         steps
@@ -277,7 +278,7 @@ fn the_words_of_the_frames_between_a_frame_and_its_ancestor_count() {
         assert!(repairs.is_empty());
         let contexts = Contexts::new(Arc::new(Approx), PathBuf::new());
         let [tokens, app] = ["tokens", "app"].map(|id| tree.by_id(id).unwrap());
-        let scored = contexts.scores_beside(&tree, tokens, app, 8);
+        let scored = contexts.scores_beside(&tree, tokens, app);
         ["authentication", "catalogue"]
             .map(|id| scored.iter().find(|one| one.handle == tree.by_id(id).unwrap()).unwrap().score)
     };

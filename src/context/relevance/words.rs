@@ -3,7 +3,7 @@
 
 use std::collections::hash_map::Entry;
 
-use crate::context::keys::{KeyMap, mix};
+use crate::keys::{KeyMap, mix};
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 use crate::text::fnv_of;

@@ -1,7 +1,7 @@
 //! Which planned frames can begin, and what the other planned frames wait for. The same rule applies to
 //! contexts, tools, the program and workers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::iter;
 
 use crate::error::{Error, Result};
@@ -111,38 +111,15 @@ impl Tree {
         if let Some(above) = self.waiting_above(handle) {
             return Err(Obstacle::Waiting(above));
         }
+        let is_clear = self.is_clear_above(handle);
+        if is_clear && self.needs_left(handle)[0] == 0 {
+            return Ok(());
+        }
         let dependency = self.needed(handle).find(|(_, dependency)| Some(*dependency) != completed);
         if let Some((frame, dependency)) = dependency {
             return Err(Obstacle::Dependency { frame, dependency });
         }
-        self.is_wanted(handle)
-    }
-
-    /// Same as [`Tree::can_begin`] with [`Parts::First`], for many planned frames. `known` says, for each
-    /// frame that was looked at, whether nothing is left to do around it.
-    pub(super) fn is_next(&self, handle: Handle, known: &mut HashMap<Handle, bool>) -> bool {
-        let mut path = Vec::new();
-        let mut is_free = true;
-        for frame in self.lineage(handle) {
-            step();
-            if let Some(free) = known.get(&frame) {
-                is_free = *free;
-                break;
-            }
-            if self.node(frame).status() != FrameStatus::Planned {
-                is_free = self.node(frame).status().is_open();
-                break;
-            }
-            path.push(frame);
-        }
-        for frame in path.into_iter().rev() {
-            is_free = is_free && self.unfinished_dependencies(frame).next().is_none();
-            known.insert(frame, is_free);
-        }
-        match is_free && self.waiting.is_empty() {
-            true => self.part_left(handle).is_none() && self.node(handle).record().no_work.is_none(),
-            false => self.can_begin(handle, Parts::First).is_ok(),
-        }
+        if is_clear { Ok(()) } else { self.is_wanted(handle) }
     }
 
     /// The frames that a planned frame waits for: its dependencies that are not completed, and such
@@ -204,17 +181,6 @@ impl Tree {
             Some(above) => Err(Obstacle::Above(above)),
             None => Ok(()),
         }
-    }
-
-    /// Among the parts of a frame that are neither completed nor invalidated, the part that is done last.
-    fn part_left(&self, handle: Handle) -> Option<Handle> {
-        let is_left = |child: &&Handle| {
-            step();
-            let child = self.node(**child);
-            let is_done = matches!(child.status(), FrameStatus::Completed | FrameStatus::Invalidated);
-            !is_done && child.retried_as().is_none()
-        };
-        self.children(handle).iter().rev().find(is_left).copied()
     }
 
     /// Checks that a frame has what it needs to begin. Same as [`Tree::can_begin`] no matter what its parts

@@ -15,8 +15,11 @@
 //!   in the plan is next.
 
 mod begin;
+mod next;
 mod order;
 mod waiting;
 mod workers;
 
 pub use begin::{Obstacle, Parts};
+pub(super) use next::{ClearAbove, NextFrames};
+pub(super) use workers::WorkerTimes;

@@ -2,10 +2,12 @@
 //! the plan.
 
 use std::collections::HashMap;
+use std::iter;
 
 use super::Parts;
 use crate::frame::{FrameStatus, Handle, Priority};
-use crate::tree::Tree;
+use crate::steps::step;
+use crate::tree::{Kind, Tree};
 
 impl Tree {
     /// How urgent a frame is: its own priority, or else the priority of the nearest frame above that has one.
@@ -20,17 +22,31 @@ impl Tree {
     }
 
     /// Same as [`Tree::ready`], for a frame and the frames below it, or for all frames.
-    pub(crate) fn ready_within(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
-        let mut known = HashMap::new();
-        let own = below.filter(|below| self.node(*below).status() == FrameStatus::Planned);
-        own.into_iter().chain(self.planned_in_order(below)).filter(move |handle| self.is_next(*handle, &mut known))
+    pub(crate) fn ready_within(&self, top: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
+        self.nearly_ready(top).filter(|handle| self.can_begin(*handle, Parts::First).is_ok())
     }
 
     /// The planned children of a frame that can begin with their parts inside them, in that order. With
     /// `completed`: the children that can begin once this frame is completed.
     pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
-        let is_planned = |child: &Handle| self.node(*child).status() == FrameStatus::Planned;
-        let planned = self.most_urgent_first(self.children(parent).iter().copied().filter(is_planned));
+        let index = self.child_index(parent);
+        let order = |child: &Handle| self.node(*child).order;
+        // The frames that wait for this one are not free yet.
+        let waiting = completed.into_iter().flat_map(|completed| self.dependents(completed));
+        let is_waiting_child = |child: &Handle| {
+            step();
+            let node = self.node(*child);
+            node.parent() == Some(parent) && node.status() == FrameStatus::Planned && self.needs_left(*child)[0] > 0
+        };
+        let mut waiting: Vec<Handle> = waiting.copied().filter(is_waiting_child).collect();
+        waiting.sort_unstable_by_key(order);
+        let mut waiting = waiting.into_iter().peekable();
+        let mut free = index.all(Kind::Free).peekable();
+        let planned = iter::from_fn(move || {
+            let is_first = waiting.peek().is_some_and(|next| free.peek().is_none_or(|free| order(next) < order(free)));
+            if is_first { waiting.next() } else { free.next() }
+        });
+        let planned = self.most_urgent_first(planned);
         planned.filter(move |child| self.can_begin_after(*child, Parts::Within, completed).is_ok())
     }
 
@@ -41,14 +57,6 @@ impl Tree {
             .into_iter()
             .flat_map(move |parent| self.ready_children(parent, Some(handle)))
             .filter(move |next| *next != handle)
-    }
-
-    /// The planned frames below a frame, or all planned frames, in the order in which they are next.
-    pub(super) fn planned_in_order(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
-        let all = below.is_none().then(|| self.unfinished_in_order());
-        let some = below.map(|below| self.unfinished_below(below));
-        let unfinished = all.into_iter().flatten().chain(some.into_iter().flatten());
-        self.most_urgent_first(unfinished.filter(|handle| self.node(*handle).status() == FrameStatus::Planned))
     }
 
     /// Sorts frames, which are in the order of the plan, into the order in which they are next. They are

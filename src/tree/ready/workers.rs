@@ -1,19 +1,62 @@
 //! Which frames are free for workers, and what prevents workers from getting the other frames.
 
+use std::collections::BTreeSet;
+
 use super::{Obstacle, Parts};
 use crate::error::Error;
-use crate::frame::{FrameStatus, Handle, Holder, WorkLeft};
+use crate::frame::{Frame, FrameStatus, Handle, Holder, WorkLeft};
+use crate::keys::KeyMap;
 use crate::steps::step;
-use crate::tree::Tree;
+use crate::tree::{Kind, Tree};
+
+/// When frames that workers have begun are free for the next worker, as far as their holders are concerned.
+#[derive(Debug, Clone, Default)]
+pub(in crate::tree) struct WorkerTimes {
+    times: BTreeSet<(u64, Handle)>,
+    known: KeyMap<Handle, u64>,
+}
+
+impl WorkerTimes {
+    fn note(&mut self, handle: Handle, time: Option<u64>) {
+        let old = match time {
+            Some(time) => self.known.insert(handle, time),
+            None => self.known.remove(&handle),
+        };
+        if let Some(old) = old {
+            self.times.remove(&(old, handle));
+        }
+        self.times.extend(time.map(|time| (time, handle)));
+    }
+
+    /// The frames that are free at a time. A time that is further away than any lease ends is that of a clock
+    /// that was wrong.
+    fn free_at(&self, now: u64) -> impl Iterator<Item = Handle> + '_ {
+        let first = Handle::from_index(0).expect("the first handle");
+        let wrong = now.saturating_add(Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE + 1);
+        let free = self.times.range(..(now.saturating_add(1), first)).chain(self.times.range((wrong, first)..));
+        free.inspect(|_| step()).map(|(_, handle)| *handle)
+    }
+}
 
 impl Tree {
+    /// Notes when a frame that workers have begun is free for the next worker.
+    pub(in crate::tree) fn note_worker_time(&mut self, handle: Handle) {
+        let frame = self.node(handle).record();
+        let time = match (frame.status, frame.worker()) {
+            (FrameStatus::InProgress, Some(holder)) => holder.free_from(),
+            (FrameStatus::Blocked, Some(_)) => frame.pending_answer().map(|_| 0),
+            _ => None,
+        };
+        self.worker_times.note(handle, time);
+    }
+
     /// The first frame that is free for a worker with this name. Among the frames that workers have had, it
     /// is the one that has waited longest; if there is none, it is the first planned frame that can begin.
     /// Frames with another assignee are left to that assignee.
     pub(in crate::tree) fn free_for_workers(&self, name: &str, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         let is_for_worker = |handle: &Handle| self.node(*handle).record().is_for_worker(name);
-        let left = self.with_workers().filter(is_below).filter(is_for_worker);
+        let left = self.worker_times.free_at(now).filter(is_below).filter(is_for_worker);
         let left = left.filter(|handle| self.can_hold(*handle, now).is_ok());
         let left =
             left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
@@ -21,7 +64,10 @@ impl Tree {
             step();
             is_for_worker(handle) && self.can_begin(*handle, Parts::First).is_ok()
         };
-        left.or_else(|| self.planned_in_order(below).find(can_begin))
+        left.or_else(|| {
+            let is_below = |handle: &Handle| Some(*handle) != below;
+            self.nearly_ready(below).filter(is_below).find(can_begin)
+        })
     }
 
     /// Whether a worker can hold a frame at this time: a planned frame that can begin, or a frame that
@@ -52,24 +98,22 @@ impl Tree {
     pub fn part_for_workers(&self, handle: Handle) -> Option<Handle> {
         let mut looked = vec![handle];
         while let Some(frame) = looked.pop() {
-            for handle in self.children(frame).iter().rev() {
-                step();
-                let child = self.node(*handle);
-                let is_left = match child.status() {
-                    FrameStatus::Planned => true,
-                    FrameStatus::Failed => child.record().was_planned() && child.retried_as().is_none(),
-                    FrameStatus::InProgress | FrameStatus::Blocked => {
-                        child.record().was_planned() || child.record().waits_to_begin()
-                    }
-                    FrameStatus::Completed | FrameStatus::Invalidated => false,
-                };
-                if is_left {
-                    return Some(*handle);
-                }
-                if child.status().is_open() {
-                    looked.push(*handle);
-                }
+            if self.children(frame).is_empty() {
+                continue;
             }
+            let index = self.child_index(frame);
+            let planned = index.all(Kind::Planned).next_back();
+            let begun = |kind: Kind, is_part: fn(&Frame) -> bool| {
+                index.all(kind).rev().find(|child| is_part(self.node(*child).record()))
+            };
+            let failed = begun(Kind::Failed, Frame::was_planned);
+            let is_part = |child: &Frame| child.was_planned() || child.waits_to_begin();
+            let open = [Kind::InProgress, Kind::Blocked].into_iter().filter_map(|kind| begun(kind, is_part));
+            let parts = planned.into_iter().chain(failed).chain(open);
+            if let Some(part) = parts.max_by_key(|part| self.node(*part).order()) {
+                return Some(part);
+            }
+            looked.extend(index.all(Kind::InProgress).chain(index.all(Kind::Blocked)));
         }
         None
     }

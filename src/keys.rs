@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A hash map with integer keys.
-pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+pub(crate) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 #[derive(Default)]
-pub(super) struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
@@ -34,6 +34,6 @@ fn mix_half(key: u64) -> u64 {
 }
 
 /// Hashes a large number.
-pub(super) fn mix(key: u128) -> u64 {
+pub(crate) fn mix(key: u128) -> u64 {
     mix_half(key as u64 ^ (key >> 64) as u64)
 }
