@@ -30,7 +30,7 @@ const ROWS: &[Row] = &[
     ("n chunks: free", free),
     ("a chain of n dependencies: edit each", edits),
     ("n lookups of a title that n frames have", lookups),
-    ("an outline in which n frames wait for n / 2 others", waiting_outline),
+    ("an outline in which n / 10 frames wait for as many others each", waiting_outline),
     ("n answers to one question", answers),
     ("n models in the usage of one frame", models),
     ("a frame with n questions: import", questions),
@@ -214,9 +214,9 @@ fn lookups(size: usize) -> Duration {
 }
 
 fn waiting_outline(size: usize) -> Duration {
-    let half = size / 2;
-    let stack = stack(family(half + size, |number| Frame {
-        depends_on: if number > half { (1..=half).map(id).collect() } else { Vec::new() },
+    let part = size / 10;
+    let stack = stack(family(2 * part, |number| Frame {
+        depends_on: if number > part { (1..=part).map(id).collect() } else { Vec::new() },
         ..frame(number, Some(0), FrameStatus::Planned)
     }));
     timed(|| drop(black_box(stack.read(|tree| outline(tree, &OutlineOptions::default())).unwrap())))

@@ -20,12 +20,13 @@ pub(crate) fn steps_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     (value, STEPS.with(std::cell::Cell::get) - before)
 }
 
-/// Checks that the work at twice the size takes at most `most` times the steps, and that steps are counted at
-/// all.
+/// Checks that the work at twice and at four times the size takes at most `most` times the steps of the size
+/// before, and that steps are counted at all.
 #[cfg(test)]
 #[track_caller]
 pub(crate) fn assert_grows(most: f64, size: usize, work: impl Fn(usize) -> u64) {
-    let (small, large) = (work(size), work(2 * size));
-    assert!(2 * small >= size as u64, "{small} steps for {size} are too few; are they still counted?");
-    assert!(large as f64 <= most * small as f64, "{small} steps for {size}, but {large} for twice as much");
+    let steps = [size, 2 * size, 4 * size].map(work);
+    assert!(2 * steps[0] >= size as u64, "{} steps for {size} are too few; are they still counted?", steps[0]);
+    let is_slow = |pair: &[u64]| pair[1] as f64 <= most * pair[0] as f64;
+    assert!(steps.windows(2).all(is_slow), "{steps:?} steps for {size} and two and four times as much");
 }

@@ -55,6 +55,8 @@ mod cost;
 mod counter;
 mod counts;
 mod fragment;
+#[cfg(test)]
+mod growth_tests;
 mod guidance;
 mod heap;
 mod relevance;

@@ -13,7 +13,7 @@ use super::{Tree, set};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Origin, Question,
-    Release, Released, Target, add_usage,
+    Release, Released, Target,
 };
 use crate::steps::step;
 
@@ -239,9 +239,8 @@ impl Tree {
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
             Change::Edited { edit, was } => self.edited(handle, edit, was.is_some(), time),
             Change::Identified { identity, provisional } => {
-                self.titles.remove(&self.nodes[handle.index()].frame.title, handle);
-                self.titles.insert(&identity.title, handle);
                 set_identity(self.remember(handle, true), identity, *provisional);
+                self.note_title(handle);
                 self.touch_at(handle, time);
             }
             Change::StatusChanged { status, results, results_compacted } => {
@@ -360,10 +359,10 @@ impl Tree {
             }
             // Contexts do not show this change, so no revision changes.
             Change::UsageRecorded { model_request } => {
-                add_usage(&mut self.frame_mut(handle).usage, &ModelUsage::from(&**model_request));
+                self.nodes[handle.index()].add_usage(&ModelUsage::from(&**model_request));
             }
             Change::ChunkAllocated { chunk } => {
-                self.frame_mut(handle).heap.push((**chunk).clone());
+                self.nodes[handle.index()].add_chunk((**chunk).clone());
                 self.chunks += 1;
                 self.note_chunk_owner(handle, &chunk.name);
                 self.touch_memory(handle, time);
@@ -435,10 +434,10 @@ impl Tree {
         let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
         let (depth, jump) = self.way_up(handle, parent);
         self.ids.insert(&frame.session_id, handle);
-        self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
         self.price.replace(Price::default(), Price::of(&frame));
         self.nodes.push(Node::new(frame, parent, depth, jump));
+        self.note_title(handle);
         self.note_unfinished(handle);
         self.enter(handle, None);
         self.note_holder(handle);
@@ -488,6 +487,7 @@ impl Tree {
         if let Some(attempt) = &mut self.nodes[first.index()].attempt {
             attempt.newest = handle;
         }
+        self.note_title(previous);
         self.touch(previous);
         self.touch_dependents(previous);
     }
@@ -531,6 +531,7 @@ impl Tree {
                 let place = dependents.partition_point(|dependent| *dependent < handle);
                 dependents.insert(place, handle);
                 self.nodes[handle.index()].waits_mut().dependencies.push(dependency);
+                self.note_dependency(handle, dependency);
             }
         }
         self.forget_needs(handle);
@@ -564,9 +565,8 @@ impl Tree {
                 new.iter().for_each(|new| text.clone_from(new));
             }
             if let Some(title) = &edit.title {
-                let old = mem::replace(&mut frame.title, title.clone());
-                self.titles.remove(&old, handle);
-                self.titles.insert(title, handle);
+                frame.title.clone_from(title);
+                self.note_title(handle);
             }
         }
         if let Some(depends_on) = &edit.depends_on {
@@ -644,6 +644,9 @@ impl Tree {
             self.active = self.active.filter(|active| *active != handle);
         }
         self.note_unfinished(handle);
+        if [status, was].contains(&FrameStatus::Invalidated) {
+            self.note_title(handle);
+        }
         if status.is_unfinished() && !was.is_unfinished() {
             self.nodes[handle.index()].finished = 0;
             let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
@@ -797,7 +800,10 @@ impl Tree {
         }
         if let Some(last) = frame.questions.last_mut() {
             match &mut last.answer {
-                Some(earlier) => *earlier = format!("{earlier}\n{answer}"),
+                Some(earlier) => {
+                    earlier.push('\n');
+                    earlier.push_str(answer);
+                }
                 None => last.answer = Some(answer.to_owned()),
             }
             last.answered_at = Some(time);
@@ -901,16 +907,15 @@ impl Tree {
     }
 
     fn chunk_written(&mut self, handle: Handle, name: &str, content: &str, step: u64, time: u64) {
-        if let Some(chunk) = self.frame_mut(handle).heap.iter_mut().rfind(|chunk| chunk.name == name) {
+        let Some(place) = self.node(handle).chunk_place(name) else { return };
+        if let Some(chunk) = self.frame_mut(handle).heap.get_mut(place) {
             content.clone_into(&mut chunk.content);
             (chunk.written_at, chunk.written_step) = (time, step);
         }
     }
 
     fn chunk_freed(&mut self, handle: Handle, name: &str) {
-        let heap = &mut self.frame_mut(handle).heap;
-        if let Some(place) = heap.iter().rposition(|chunk| chunk.name == name) {
-            heap.remove(place);
+        if self.nodes[handle.index()].remove_chunk(name).is_some() {
             self.chunks -= 1;
             if self.own_chunk(handle, name).is_none() {
                 self.forget_chunk_owner(handle, name);

@@ -1,8 +1,12 @@
 //! Tests that commands and queries of a tree take steps in proportion to their input, counted at two sizes.
 
 use super::{Command, Records, Tree, decide};
-use crate::frame::{Chunk, Frame, FrameEdit, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
-use crate::steps::{assert_grows, steps_of};
+use crate::frame::{
+    Chunk, Finish, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, ModelRequest, NewChunk, NewFrame, NewHold,
+    Parent, PopStatus, StackState,
+};
+use crate::steps::{assert_grows, step, steps_of};
+use crate::tree::{OutlineOptions, outline};
 
 /// For twice the input, twice the steps; a tenth more for a logarithm.
 const LINEAR: f64 = 2.2;
@@ -321,4 +325,129 @@ fn jumps_find_the_same_ancestors_as_parents() {
             assert_eq!(tree.is_ancestor(other, handle), ancestors.contains(&other), "{other} above {handle}");
         }
     }
+}
+
+/// A root in progress with planned children `1` to `size`, each with the dependencies that `depends_on` gives.
+fn family(size: usize, depends_on: impl Fn(usize) -> Vec<String>) -> Tree {
+    let root = Frame { status: FrameStatus::InProgress, ..frame("root".into(), None, Vec::new()) };
+    let child = |index: usize| frame(index.to_string(), Some("root".into()), depends_on(index));
+    imported([root].into_iter().chain((1..=size).map(child)).collect())
+}
+
+/// The worker holds the next frame that is free.
+fn hold(tree: &mut Tree) -> Handle {
+    step();
+    execute(tree, Command::Hold(NewHold::new("worker", 60_000)));
+    tree.held().last().expect("a frame is free")
+}
+
+fn hold_and_finish(tree: &mut Tree) {
+    let handle = hold(tree);
+    let hold = Hold::of(handle, tree.node(handle).record().held_by().expect("it is held"));
+    execute(tree, Command::Finish { hold, finish: Finish::Done("Done".into()) });
+}
+
+#[test]
+fn frames_that_are_claimed_one_after_the_other() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = family(size, |_| Vec::new());
+        steps_of(|| {
+            for _ in 0..size {
+                hold(&mut tree);
+            }
+        })
+        .1
+    });
+}
+
+#[test]
+fn a_planned_chain_of_levels_that_is_claimed_from_its_end() {
+    // A logarithm for the place in the plan, and one for the way up.
+    assert_grows(2.5, 500, |size| {
+        let mut tree = imported(chain("a", size));
+        steps_of(|| (0..size).for_each(|_| hold_and_finish(&mut tree))).1
+    });
+}
+
+#[test]
+fn frames_that_each_wait_for_the_next_one() {
+    assert_grows(LINEAR, 500, |size| {
+        let next = |index: usize| if index < size { vec![(index + 1).to_string()] } else { Vec::new() };
+        let mut tree = family(size, next);
+        steps_of(|| (0..size).for_each(|_| hold_and_finish(&mut tree))).1
+    });
+}
+
+#[test]
+fn a_chain_of_dependencies_that_is_edited() {
+    let before = |index: usize| if index > 1 { vec![(index - 1).to_string()] } else { Vec::new() };
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = family(size, before);
+        let edit = |index: usize| {
+            let depends_on = [index - 1, (index - 1).max(2) - 1].map(|other| FrameRef::Id(other.to_string()));
+            let edit = FrameEdit::default().depends_on(depends_on);
+            execute(&mut tree, Command::Edit { frame: FrameRef::Id(index.to_string()), edit });
+        };
+        steps_of(|| (2..=size).for_each(edit)).1
+    });
+}
+
+#[test]
+fn a_title_that_many_frames_have() {
+    assert_grows(LINEAR, 500, |size| {
+        let tree = family(size, |_| Vec::new());
+        let near = tree.by_id("1");
+        steps_of(|| {
+            for _ in 0..size {
+                assert_eq!(tree.resolve_near(&"task".into(), near).unwrap_err().code(), "ambiguous_frame");
+            }
+        })
+        .1
+    });
+}
+
+#[test]
+fn an_outline_of_frames_that_wait_for_many_others() {
+    // Each frame waits for as many others.
+    assert_grows(2.0 * LINEAR, 30, |size| {
+        let all =
+            |index: usize| if index > size { (1..=size).map(|other| other.to_string()).collect() } else { Vec::new() };
+        let tree = family(2 * size, all);
+        let (text, steps) = steps_of(|| outline(&tree, &OutlineOptions::default()).unwrap());
+        assert!(text.lines().all(|line| line.chars().count() <= 120));
+        steps
+    });
+}
+
+#[test]
+fn models_of_a_frame() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = family(0, |_| Vec::new());
+        let record = |index: usize| {
+            let request = Box::new(ModelRequest::new(format!("model {}", index / 2)));
+            execute(&mut tree, Command::RecordUsage { frame: "root".into(), request });
+        };
+        let steps = steps_of(|| (0..2 * size).for_each(record)).1;
+        assert_eq!(tree.node(tree.roots()[0]).record().usage.len(), size);
+        steps
+    });
+}
+
+#[test]
+fn chunks_of_a_frame() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = family(0, |_| Vec::new());
+        let root = || FrameRef::from("root");
+        let steps = steps_of(|| {
+            for index in 0..size {
+                let chunk = NewChunk::new(format!("chunk {index}"));
+                execute(&mut tree, Command::AllocateChunk { frame: root(), chunk });
+            }
+            for index in 0..size {
+                execute(&mut tree, Command::FreeChunk { frame: root(), name: format!("chunk {index}") });
+            }
+        });
+        assert!(tree.node(tree.roots()[0]).record().heap.is_empty());
+        steps.1
+    });
 }

@@ -113,7 +113,8 @@ impl Tree {
     }
 
     pub(super) fn own_chunk(&self, owner: Handle, name: &str) -> Option<&Chunk> {
-        self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
+        let node = self.node(owner);
+        node.chunk_place(name).map(|place| &node.record().heap[place])
     }
 
     /// An unfinished frame below this frame that owns a chunk with this name. Looks in turn at the owners of

@@ -13,6 +13,7 @@ mod commit;
 mod comparison;
 mod costs;
 mod decide;
+mod dependency_order;
 mod derived;
 mod given;
 #[cfg(test)]
@@ -71,6 +72,7 @@ use costs::Cost;
 pub(crate) use decide::decide_each;
 pub use decide::{MOST_TAKEN_BACK, decide, decide_as};
 pub(crate) use decide::{TAKEN_BACK, decide_all, decide_together, known_chunk};
+use dependency_order::DependencyOrder;
 use derived::Derived;
 pub use heap_usage::HeapUsage;
 use ids::Ids;
@@ -177,6 +179,7 @@ pub struct Tree {
     /// When the frames of workers are free.
     worker_times: WorkerTimes,
     next: Derived<NextFrames>,
+    dependency_order: Derived<DependencyOrder>,
     clear_above: ClearAbove,
     /// The frames that a conversation or a person holds, by its name. They include frames whose holder was
     /// silent for too long.
@@ -341,7 +344,8 @@ impl Tree {
             let node = self.node(*handle);
             node.parent() == parent && node.status() == FrameStatus::Planned
         };
-        self.titles.find(title, &self.nodes).into_iter().filter(is_planned_there).min()
+        let root = parent.map(|parent| self.root(parent));
+        self.titles.all(self, title, root).filter(is_planned_there).min()
     }
 
     /// The text with which errors name a frame for its title.
@@ -384,10 +388,20 @@ impl Tree {
         like.into_iter().take(3).map(|(_, handle)| self.by_title(handle)).collect()
     }
 
-    /// The frames that a title can mean: the frames with the same case if there are any, the frames that are
-    /// not invalidated if there are any, and the frames in the tree of `near` if there are any.
+    /// The frames that a title can mean, at most one more than [`LISTED`]: the frames that were not retried if there are any,
+    /// of these the frames that are not invalidated if there are any, of these the frames in the tree of
+    /// `near` if there are any, and of these the frames with the same case if there are any.
     fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
-        self.preferred(self.titles.find(title, &self.nodes), title, near)
+        let archived = self.titles.archived(self, title);
+        let near_root = near.map(|near| self.root(near));
+        let mut found = self.titles.meant(self, title, near_root, LISTED + 1);
+        if !archived.is_empty() {
+            found.extend(archived);
+            found.sort_unstable();
+            found.dedup();
+            found = self.preferred(found, title, near);
+        }
+        found
     }
 
     /// Among several frames that a title finds, the frames that the title means.

@@ -1,17 +1,19 @@
 //! A node of the tree: the frame's record, its links to other frames, and its revisions.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
 use super::child_index::{ChildIndex, Need};
 use super::derived::Derived;
-use crate::frame::{ConversationCost, Frame, FrameStatus, Handle, Identity, first_filled};
+use crate::frame::{
+    Chunk, ConversationCost, Frame, FrameStatus, Handle, Identity, ModelUsage, add_usage, first_filled,
+};
 use crate::steps::step;
 
-/// Number of artifacts up to which a new one is compared with each of them.
-const SEARCHED_ARTIFACTS: usize = 16;
+/// The length up to which a list of the record is searched through. Longer lists have an index.
+const SEARCHED: usize = 16;
 
 /// A node of a [`Tree`](super::Tree): the frame's record, its links to other frames, and its revisions.
 ///
@@ -41,9 +43,8 @@ pub struct Node {
     pub(super) order: u64,
     /// True if the children are, or were, in an order other than that of their creation.
     pub(super) is_reordered: bool,
-    /// The artifacts a second time, if there are many: then a search through the list would cost too much.
-    #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
-    artifact_index: Option<Box<HashSet<String>>>,
+    /// Boxed, because few frames have long lists.
+    indexes: Option<Box<Indexes>>,
     /// Places of the start and of the finish in the tree's sequence; 0: not yet.
     pub(super) started: u64,
     pub(super) finished: u64,
@@ -59,6 +60,54 @@ pub struct Node {
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
     pub(super) child_index: Derived<ChildIndex>,
+}
+
+/// Where entries are in long lists of a record.
+#[derive(Debug, Clone, Default)]
+struct Indexes {
+    artifacts: Option<HashSet<String>>,
+    /// The places of the models in the usage.
+    models: Option<HashMap<String, usize>>,
+    chunks: Option<ChunkNumbers>,
+}
+
+/// The chunks of a heap by their names. A chunk keeps its number when chunks before it are freed.
+#[derive(Debug, Clone, Default)]
+struct ChunkNumbers {
+    /// In the order of the heap, ascending.
+    numbers: Vec<u64>,
+    /// Several chunks can have one name in an imported tree; the last one counts.
+    names: HashMap<String, Vec<u64>>,
+}
+
+impl ChunkNumbers {
+    fn of(heap: &[Chunk]) -> Self {
+        let mut chunks = Self::default();
+        heap.iter().for_each(|chunk| chunks.add(&chunk.name));
+        chunks
+    }
+
+    fn add(&mut self, name: &str) {
+        let number = self.numbers.last().map_or(0, |last| last + 1);
+        self.numbers.push(number);
+        self.names.entry(name.to_owned()).or_default().push(number);
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        step();
+        let number = self.names.get(name)?.last()?;
+        self.numbers.binary_search(number).ok()
+    }
+
+    fn remove(&mut self, name: &str, place: usize) {
+        self.numbers.remove(place);
+        if let Some(numbers) = self.names.get_mut(name) {
+            numbers.pop();
+            if numbers.is_empty() {
+                self.names.remove(name);
+            }
+        }
+    }
 }
 
 /// Adds a text to a list. Most lists of frames have one entry, so space is reserved only for the first one.
@@ -149,7 +198,7 @@ impl Node {
             is_reordered: false,
             held_children: 0,
             busy_children: 0,
-            artifact_index: None,
+            indexes: None,
             children: Vec::new(),
             waits: None,
             attempt: None,
@@ -165,13 +214,13 @@ impl Node {
             conversation: None,
             child_index: Derived::default(),
         };
-        node.index_artifacts();
+        node.index();
         node
     }
 
     /// True if the frame has this artifact.
     pub(super) fn has_artifact(&self, artifact: &str) -> bool {
-        match &self.artifact_index {
+        match self.indexes.as_ref().and_then(|indexes| indexes.artifacts.as_ref()) {
             Some(index) => index.contains(artifact),
             None => self.frame.artifacts.iter().inspect(|_| step()).any(|known| known == artifact),
         }
@@ -179,15 +228,73 @@ impl Node {
 
     pub(super) fn add_artifact(&mut self, artifact: &str) {
         push_compact(&mut self.frame.artifacts, artifact);
-        match &mut self.artifact_index {
+        match self.indexes.as_mut().and_then(|indexes| indexes.artifacts.as_mut()) {
             Some(index) => drop(index.insert(artifact.to_owned())),
-            None => self.index_artifacts(),
+            None => self.index(),
         }
     }
 
-    fn index_artifacts(&mut self) {
-        if self.frame.artifacts.len() > SEARCHED_ARTIFACTS {
-            self.artifact_index = Some(Box::new(self.frame.artifacts.iter().cloned().collect()));
+    /// Adds the sums of requests to one model.
+    pub(super) fn add_usage(&mut self, usage: &ModelUsage) {
+        let Some(index) = self.indexes.as_mut().and_then(|indexes| indexes.models.as_mut()) else {
+            add_usage(&mut self.frame.usage, usage);
+            return self.index();
+        };
+        step();
+        match index.get(&usage.model) {
+            Some(place) => self.frame.usage[*place].add(usage),
+            None => {
+                index.insert(usage.model.clone(), self.frame.usage.len());
+                self.frame.usage.push(usage.clone());
+            }
+        }
+    }
+
+    /// The place of the chunk with this name in the heap.
+    pub(super) fn chunk_place(&self, name: &str) -> Option<usize> {
+        match self.indexes.as_ref().and_then(|indexes| indexes.chunks.as_ref()) {
+            Some(chunks) => chunks.place(name),
+            None => self.frame.heap.iter().inspect(|_| step()).rposition(|chunk| chunk.name == name),
+        }
+    }
+
+    pub(super) fn add_chunk(&mut self, chunk: Chunk) {
+        match self.indexes.as_mut().and_then(|indexes| indexes.chunks.as_mut()) {
+            Some(chunks) => {
+                chunks.add(&chunk.name);
+                self.frame.heap.push(chunk);
+            }
+            None => {
+                self.frame.heap.push(chunk);
+                self.index();
+            }
+        }
+    }
+
+    pub(super) fn remove_chunk(&mut self, name: &str) -> Option<Chunk> {
+        let place = self.chunk_place(name)?;
+        if let Some(chunks) = self.indexes.as_mut().and_then(|indexes| indexes.chunks.as_mut()) {
+            chunks.remove(name, place);
+        }
+        Some(self.frame.heap.remove(place))
+    }
+
+    /// Makes the indexes of the lists that have become long.
+    fn index(&mut self) {
+        let Frame { artifacts, usage, heap, .. } = &self.frame;
+        if [artifacts.len(), usage.len(), heap.len()].iter().all(|length| *length <= SEARCHED) {
+            return;
+        }
+        let indexes = self.indexes.get_or_insert_default();
+        if artifacts.len() > SEARCHED {
+            indexes.artifacts.get_or_insert_with(|| artifacts.iter().cloned().collect());
+        }
+        if usage.len() > SEARCHED {
+            let models = || usage.iter().map(|usage| usage.model.clone()).zip(0..).collect();
+            indexes.models.get_or_insert_with(models);
+        }
+        if heap.len() > SEARCHED {
+            indexes.chunks.get_or_insert_with(|| ChunkNumbers::of(heap));
         }
     }
 
@@ -361,7 +468,8 @@ impl Node {
     /// Replaces the record.
     pub(super) fn set_record(&mut self, record: Frame) {
         self.frame = record;
-        self.artifact_index = None;
+        self.indexes = None;
+        self.index();
     }
 
     /// The settled view of the frame: its fields as they were at the last push or status change in the tree.

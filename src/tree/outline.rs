@@ -266,13 +266,7 @@ impl Drawing<'_> {
         let frame = self.tree.node(handle).record();
         let awaited = match frame.status {
             FrameStatus::Blocked => said(frame.waits_for()),
-            FrameStatus::Planned => {
-                let dependencies = self.tree.unfinished_dependencies(handle).map(|dependency| {
-                    let node = self.tree.node(dependency);
-                    format!("{dependency} {} ({})", one_line(node.title()), node.status())
-                });
-                join(&dependencies.collect::<Vec<_>>(), ", ")
-            }
+            FrameStatus::Planned => self.awaited(handle),
             _ => None,
         };
         if let Some(awaited) = awaited {
@@ -292,6 +286,27 @@ impl Drawing<'_> {
         if let Some(answer) = frame.pending_answer().and_then(said) {
             self.line(false, &format!("Answered: {answer}"), "");
         }
+    }
+
+    /// The frames that a planned frame waits for, as many as the line has room for.
+    fn awaited(&self, handle: Handle) -> Option<String> {
+        if self.tree.needs_left(handle) == [0, 0] {
+            return None;
+        }
+        // A character has at most four bytes.
+        let most = if self.options.width == 0 { usize::MAX } else { 4 * self.options.width };
+        let mut named: Vec<String> = Vec::new();
+        let mut length = 0;
+        for dependency in self.tree.unfinished_dependencies(handle) {
+            let node = self.tree.node(dependency);
+            let name = format!("{dependency} {} ({})", one_line(node.title()), node.status());
+            length += name.len();
+            named.push(name);
+            if length > most {
+                break;
+            }
+        }
+        join(&named, ", ")
     }
 
     fn details(&mut self, handle: Handle) {

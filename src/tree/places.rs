@@ -232,6 +232,7 @@ impl Tree {
             let (depth, jump) = self.way_up(frame, self.node(frame).parent);
             let node = &mut self.nodes[frame.index()];
             (node.depth, node.jump) = (depth, jump);
+            self.note_title(frame);
         }
     }
 

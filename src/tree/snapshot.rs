@@ -345,10 +345,10 @@ impl Tree {
         self.nodes.loaded().remove(root);
         for frame in &frames {
             let node = self.node(*frame);
-            let (id, title) = (node.session_id().to_owned(), node.title().to_owned());
+            let id = node.session_id().to_owned();
             self.leave_way(*frame);
             self.ids.remove(&id);
-            self.titles.remove(&title, *frame);
+            self.titles.remove(*frame);
             self.nodes.drop_node(*frame);
         }
         frames.len()

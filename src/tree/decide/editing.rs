@@ -6,7 +6,6 @@ use super::adding::{assignee_of, check_parent, check_task, labels_of};
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, FrameStatus, Handle};
-use crate::steps::step;
 use crate::tree::links::{Fault, reference};
 use crate::tree::{Draft, Tree};
 
@@ -184,17 +183,10 @@ fn check_dependencies(
     if let Some((frame, dependency)) = tree.kin_after_edit(handle, parent, depends_on) {
         return refuse(frame, dependency, Fault::DependsOnKin);
     }
-    let mut seen = HashSet::new();
     let can_wait_for_it = !tree.dependents(handle).is_empty();
-    for dependency in depends_on.filter(|_| can_wait_for_it).unwrap_or_default() {
-        let mut pending = vec![tree.newest_attempt(*dependency)];
-        while let Some(frame) = pending.pop() {
-            step();
-            if frame == handle {
-                return refuse(handle, *dependency, Fault::DependencyCircle);
-            }
-            pending.extend(tree.newest_dependencies(frame).filter(|other| seen.insert(*other)));
-        }
+    let depends_on = depends_on.filter(|_| can_wait_for_it).unwrap_or_default();
+    match depends_on.iter().find(|dependency| tree.depends_on(**dependency, handle)) {
+        Some(dependency) => refuse(handle, *dependency, Fault::DependencyCircle),
+        None => Ok(()),
     }
-    Ok(())
 }
