@@ -1487,6 +1487,27 @@ CallstackCode callstack_context(const Callstack *stack,
                                 CallstackError **error);
 
 /**
+ * Returns the contexts of several frames in one call, each as `callstack_context` returns it.
+ *
+ * - `frames` (FrameRef[]): the frames. In C the address of `count` views; may be NULL if `count` is 0.
+ * - `settings` (Settings, optional): the budget, and what is shown, in all of them. In C the address of the
+ *   text; may be NULL.
+ * - `out_contexts` (Context[]): the contexts, in the order of the frames. In C the address of `count` contexts.
+ *   The caller frees each with `callstack_context_free`. All are empty after an error.
+ *
+ * Languages that pay for each struct that they pass by value use it for one frame too: it takes addresses.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME and _BUDGET_TOO_SMALL of the first frame whose context fails, as
+ * for `callstack_context`; _JSON and _SETTING for the settings.
+ */
+CallstackCode callstack_contexts(const Callstack *stack,
+                                 const CallstackView *frames,
+                                 size_t count,
+                                 const CallstackView *settings,
+                                 CallstackContext *out_contexts,
+                                 CallstackError **error);
+
+/**
  * Returns which frames and chunks were considered for a context, and how much of each it shows.
  *
  * - `context` (Context): a context that is not freed and not empty.

@@ -336,7 +336,8 @@ fn described_function(group: &str, name: &str, function: &syn::ItemFn, records: 
         let FnArg::Typed(parameter) = parameter else { panic!("{name} has a receiver") };
         let Pat::Ident(pattern) = &*parameter.pat else { panic!("{name} has a pattern") };
         let argument = pattern.ident.to_string();
-        if argument == "error" {
+        // The number of the items before it belongs to their description.
+        if matches!(argument.as_str(), "error" | "count") {
             continue;
         }
         if argument == "stack" {

@@ -11,7 +11,7 @@ use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::guard::{Output, guard, put};
 use super::stack::Callstack;
-use super::text::{CallstackText, CallstackView, to_json};
+use super::text::{CallstackText, CallstackView, is_possible_list, to_json, views};
 use crate::context::{Budget, Context, Report, Settings, changes};
 
 /// The context of a frame: the XML text that its agent reads before the next model call. Use either `xml`, or
@@ -72,6 +72,38 @@ impl Output for *mut CallstackContext {
     }
 }
 
+/// The contexts of a list, at `count` places behind each other. Nothing is made if the address is null.
+#[derive(Clone, Copy)]
+struct ContextList {
+    first: *mut CallstackContext,
+    count: usize,
+}
+
+impl ContextList {
+    /// The places that can exist.
+    fn places(self) -> impl Iterator<Item = *mut CallstackContext> {
+        let is_possible = !self.first.is_null() && is_possible_list::<CallstackContext>(self.count);
+        // The places are not used after the last one, so the address may wrap around behind it.
+        (0..if is_possible { self.count } else { 0 }).map(move |place| self.first.wrapping_add(place))
+    }
+}
+
+impl Output for ContextList {
+    type Value = Vec<Arc<Context>>;
+
+    unsafe fn empty(self) {
+        // SAFETY: the caller's promise, for each place.
+        self.places().for_each(|place| unsafe { put(place, CallstackContext::EMPTY) });
+    }
+
+    unsafe fn fill(self, contexts: Vec<Arc<Context>>) {
+        for (place, context) in self.places().zip(contexts) {
+            // SAFETY: the caller's promise.
+            unsafe { put(place, context.into()) }
+        }
+    }
+}
+
 /// Frees a context and empties the struct, so a second call does nothing. `context` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_context_free(context: *mut CallstackContext) {
@@ -116,9 +148,42 @@ pub unsafe extern "C" fn callstack_context(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_context, error, |stack| {
+        Callstack::read_contexts(stack, out_context, error, |stack, known| {
             let frame = frame.text("frame")?;
-            Ok(Some(stack.context(frame, &settings.optional_record("settings")?)?))
+            Ok(Some(stack.context(frame, &*known.read(settings)?)?))
+        })
+    }
+}
+
+/// Returns the contexts of several frames in one call, each as `callstack_context` returns it.
+///
+/// - `frames` (FrameRef[]): the frames. In C the address of `count` views; may be NULL if `count` is 0.
+/// - `settings` (Settings, optional): the budget, and what is shown, in all of them. In C the address of the
+///   text; may be NULL.
+/// - `out_contexts` (Context[]): the contexts, in the order of the frames. In C the address of `count` contexts.
+///   The caller frees each with `callstack_context_free`. All are empty after an error.
+///
+/// Languages that pay for each struct that they pass by value use it for one frame too: it takes addresses.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME and _BUDGET_TOO_SMALL of the first frame whose context fails, as
+/// for `callstack_context`; _JSON and _SETTING for the settings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_contexts(
+    stack: *const Callstack,
+    frames: *const CallstackView,
+    count: usize,
+    settings: *const CallstackView,
+    out_contexts: *mut CallstackContext,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    let out = ContextList { first: out_contexts, count };
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read_contexts(stack, out, error, |stack, known| {
+            let settings = known.read(settings.as_ref().copied().unwrap_or(CallstackView::NONE))?;
+            let frames = views("frames", frames, count)?.iter().map(|frame| frame.text("frames"));
+            let frames = frames.collect::<Result<Vec<&str>, Failure>>()?;
+            Ok(stack.contexts(frames, &settings)?)
         })
     }
 }

@@ -30,6 +30,7 @@ mod header_tests;
 pub mod history;
 pub mod holding;
 pub mod host;
+mod known_settings;
 pub mod limits;
 pub mod logs;
 pub mod memory;

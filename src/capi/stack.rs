@@ -5,6 +5,7 @@ use std::ptr;
 use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::guard::{Output, caught, guard, put};
+use super::known_settings::KnownSettings;
 use super::record::{CompactionLimits, FolderOptions, MemoryOptions, StackInfo, StateOptions};
 use super::text::{CallstackText, CallstackView, to_json};
 use crate::error::Error;
@@ -21,6 +22,8 @@ pub struct Callstack {
     stack: Stack,
     /// The parts of the initial state that could not be read.
     unreadable: Vec<Repair>,
+    /// The settings of contexts that callers have passed last.
+    settings: KnownSettings,
 }
 
 const _: () = {
@@ -31,7 +34,7 @@ const _: () = {
 
 impl Callstack {
     pub(super) fn new(stack: Stack, unreadable: Vec<Repair>) -> Self {
-        Self { stack, unreadable }
+        Self { stack, unreadable, settings: KnownSettings::default() }
     }
 
     /// Runs the body of a query.
@@ -46,6 +49,25 @@ impl Callstack {
     ) -> CallstackCode {
         // SAFETY: the caller's promise.
         unsafe { guard(out, error, || body(&Self::working(stack)?.stack)) }
+    }
+
+    /// Runs the body of a query that makes contexts.
+    ///
+    /// # Safety
+    /// As [`Callstack::read`].
+    pub(super) unsafe fn read_contexts<O: Output>(
+        stack: *const Self,
+        out: O,
+        error: *mut *mut CallstackError,
+        body: impl FnOnce(&Stack, &KnownSettings) -> Result<O::Value, Failure>,
+    ) -> CallstackCode {
+        // SAFETY: the caller's promise.
+        unsafe {
+            guard(out, error, || {
+                let callstack = Self::working(stack)?;
+                body(&callstack.stack, &callstack.settings)
+            })
+        }
     }
 
     /// Runs the body of a command. After a panic in a command the stack itself refuses all later calls.

@@ -165,6 +165,31 @@ impl CallstackView {
     }
 }
 
+/// True if a list of so many items can be in memory.
+pub(super) fn is_possible_list<T>(count: usize) -> bool {
+    count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok())
+}
+
+/// The views of a list.
+///
+/// # Safety
+/// `count` views can be read at `first`, if it is not null.
+pub(super) unsafe fn views<'a>(
+    argument: &'static str,
+    first: *const CallstackView,
+    count: usize,
+) -> Result<&'a [CallstackView], Failure> {
+    if !is_possible_list::<CallstackView>(count) {
+        return Err(Failure::Length { argument, len: count });
+    }
+    match first.is_null() {
+        true if count == 0 => Ok(&[]),
+        true => Err(Failure::Null { argument }),
+        // SAFETY: the caller promises that `count` views can be read at `first`, and `count` is possible.
+        false => Ok(unsafe { slice::from_raw_parts(first, count) }),
+    }
+}
+
 /// Reads JSON of one form. `other`: how the form begins that is not meant, and its name.
 fn from_json<T: DeserializeOwned>(
     argument: &'static str,

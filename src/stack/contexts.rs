@@ -22,6 +22,32 @@ impl Stack {
         self.advised_context(&frame.into(), settings, Advice::default())
     }
 
+    /// Returns the contexts of several frames, in the order of the frames, each as [`Stack::context`] makes it.
+    ///
+    /// A command of another thread can come between two of them: then the later ones show what it changed.
+    ///
+    /// # Errors
+    /// As [`Stack::context`]: the error of the first frame whose context fails, and no contexts.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
+    /// let contexts = stack.contexts([shop, cart], &Settings::default())?;
+    /// assert!(contexts[1].xml.contains("<title>Cart</title>"));
+    /// assert_eq!(contexts.len(), 2);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn contexts<F: Into<FrameRef>>(
+        &self,
+        frames: impl IntoIterator<Item = F>,
+        settings: &Settings,
+    ) -> Result<Vec<Arc<Context>>> {
+        frames.into_iter().map(|frame| self.context(frame, settings)).collect()
+    }
+
     /// As [`Stack::context`], for a conversation that has already had the context. Advice that is given only
     /// once is left out.
     #[cfg(feature = "tools")]

@@ -77,6 +77,29 @@ static void contexts_last_until_they_are_freed(Callstack *stack) {
     callstack_context_free(NULL);
 }
 
+/* The contexts of a list are freed one by one. */
+static void contexts_of_a_list(Callstack *stack) {
+    CallstackView frames[3];
+    CallstackView settings = TEXT("{\"guidance\": \"none\"}");
+    CallstackContext contexts[3];
+    int place;
+    for (place = 0; place < 3; place++)
+        frames[place] = TEXT("own");
+    OK(callstack_contexts(stack, frames, 3, &settings, contexts, &error));
+    for (place = 0; place < 3; place++) {
+        CHECK(begins_with(contexts[place].xml, "<stack-context"));
+        callstack_context_free(&contexts[place]);
+    }
+    OK(callstack_contexts(stack, frames, 1, NULL, contexts, &error));
+    callstack_context_free(contexts);
+    OK(callstack_contexts(stack, NULL, 0, NULL, NULL, &error));
+    frames[2] = TEXT("nothing");
+    memset(contexts, 0xab, sizeof contexts);
+    FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_contexts(stack, frames, 3, NULL, contexts, &error));
+    CHECK(!contexts[0].owner && !contexts[2].xml.data);
+    FAILS(CALLSTACK_ERROR_NULL, callstack_contexts(stack, NULL, 1, NULL, contexts, &error));
+}
+
 int main(int argc, char **argv) {
     Callstack *stack = in_memory();
     CallstackText text, huge_frame;
@@ -91,6 +114,7 @@ int main(int argc, char **argv) {
     a_nul_is_a_character_like_others(stack);
     outputs_are_emptied_first(stack);
     contexts_last_until_they_are_freed(stack);
+    contexts_of_a_list(stack);
 
     memset(decision, 'd', size);
     long_decision.data = decision;

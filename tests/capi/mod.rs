@@ -694,6 +694,62 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
 }
 
 #[test]
+fn contexts_of_several_frames_are_those_of_each_or_none() {
+    let stack = in_memory("");
+    for title in ["Build", "Test"] {
+        push(stack, format!(r#"{{"title": "{title}", "parent": null}}"#)).unwrap();
+    }
+    let old = CallstackView { data: ptr::dangling(), len: 77 };
+    let places = || {
+        [0; 2].map(|_| CallstackContext { xml: old, stable: old, changing: old, tokens: 77, owner: ptr::dangling() })
+    };
+    let frames = [view("f2"), view("f1")];
+    // SAFETY: the stack is open to the end, lists have the given lengths, or the library checks them.
+    unsafe {
+        let call = |frames: &[CallstackView], settings: *const CallstackView, out: *mut CallstackContext| {
+            run(|error| callstack_contexts(stack, frames.as_ptr(), frames.len(), settings, out, error))
+        };
+        for settings in [None, Some(view(r#"{"budget": {"total": 500}, "guidance": "none"}"#))] {
+            let mut out = places();
+            call(&frames, settings.as_ref().map_or(ptr::null(), ptr::from_ref), out.as_mut_ptr()).unwrap();
+            for (place, frame) in out.iter_mut().zip(["f2", "f1"]) {
+                let text = std::slice::from_raw_parts(place.xml.data.cast::<u8>(), place.xml.len);
+                assert_eq!(text, xml(stack, frame, settings.unwrap_or(NONE)).unwrap().as_bytes());
+                callstack_context_free(place);
+            }
+        }
+
+        let wrong = view(r#"{"budgets": {}}"#);
+        for (frames, settings, code) in [
+            ([view("f1"), view("f3")], ptr::null(), CALLSTACK_ERROR_UNKNOWN_FRAME),
+            ([view("f1"), view(b"\xff")], ptr::null(), CALLSTACK_ERROR_UTF8),
+            ([view("f1"), CallstackView { data: ptr::null(), len: 2 }], ptr::null(), CALLSTACK_ERROR_NULL),
+            (frames, ptr::from_ref(&wrong), CALLSTACK_ERROR_JSON),
+        ] {
+            let mut out = places();
+            assert_eq!(call(&frames, settings, out.as_mut_ptr()).unwrap_err().code, code);
+            assert!(out.iter().all(|place| place.owner.is_null() && place.xml.data.is_null() && place.tokens == 0));
+        }
+
+        call(&frames, ptr::null(), ptr::null_mut()).unwrap();
+        run(|error| callstack_contexts(stack, ptr::null(), 0, ptr::null(), ptr::null_mut(), error)).unwrap();
+        for (count, code) in
+            [(1, CALLSTACK_ERROR_NULL), (usize::MAX, CALLSTACK_ERROR_LENGTH), (1 << 60, CALLSTACK_ERROR_LENGTH)]
+        {
+            let mut out = places();
+            let out = if count == 1 { ptr::null_mut() } else { out.as_mut_ptr() };
+            let failed =
+                run(|error| callstack_contexts(stack, ptr::null(), count, ptr::null(), out, error)).unwrap_err();
+            assert_eq!((failed.code, &failed.details["argument"]), (code, &json!("frames")), "{count}");
+        }
+        let out = ptr::null_mut();
+        let failed = run(|error| callstack_contexts(ptr::null(), frames.as_ptr(), 2, ptr::null(), out, error));
+        assert_eq!(failed.unwrap_err().code, CALLSTACK_ERROR_NULL);
+    }
+    close(stack);
+}
+
+#[test]
 fn texts_that_are_no_utf8_or_cut_are_errors() {
     let stack = in_memory("");
     let failed = push(stack, b"{\"title\": \"caf\xe9\"}").unwrap_err();

@@ -121,8 +121,14 @@ impl Function {
     /// True if a method only has to carry the arguments and the result. The others have a form of their own
     /// in each language: what makes a stack or a context, or returns two results.
     pub fn only_carries(&self) -> bool {
-        let is_plain = self.outputs.iter().all(|output| !matches!(output.kind.as_str(), "Stack" | "Context"));
+        let is_plain =
+            self.outputs.iter().all(|output| !matches!(output.kind.as_str(), "Stack" | "Context" | "Context[]"));
         matches!(self.stack, StackUse::Command | StackUse::Query) && is_plain && self.outputs.len() <= 1
+    }
+
+    /// True if the function takes its texts as values. `callstack_contexts` takes addresses.
+    pub fn takes_values(&self) -> bool {
+        self.outputs.iter().all(|output| output.kind != "Context[]")
     }
 }
 

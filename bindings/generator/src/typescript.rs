@@ -232,10 +232,10 @@ pub fn signatures(api: &Api) -> String {
         "// What the functions of the native library take and return.\n//\n// {HEADING}\n/** The version of the C interface \
          (`CALLSTACK_ABI`). */\nexport const ABI = {}\n\n/** Whether a function takes a stack, and how many texts it takes and \
          values it returns. */\nexport interface Signature {{\n  readonly stack: boolean\n  readonly inputs: number\n  readonly \
-         outputs: number\n}}\n\n/** The functions, without the prefix `callstack_`. */\nexport const SIGNATURES = {{\n",
+         outputs: number\n}}\n\n/** The functions that take their texts as values, without the prefix `callstack_`. */\nexport const SIGNATURES = {{\n",
         api.abi
     );
-    for function in &api.functions {
+    for function in api.functions.iter().filter(|function| function.takes_values()) {
         // The report takes a context where others take a stack.
         let takes_pointer = function.stack != StackUse::None || function.name == "context_report";
         let inputs = function.inputs.iter().filter(|input| input.kind != "Context").count();

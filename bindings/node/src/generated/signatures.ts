@@ -12,7 +12,7 @@ export interface Signature {
   readonly outputs: number
 }
 
-/** The functions, without the prefix `callstack_`. */
+/** The functions that take their texts as values, without the prefix `callstack_`. */
 export const SIGNATURES = {
   open: { stack: false, inputs: 2, outputs: 1 },
   in_memory: { stack: false, inputs: 1, outputs: 1 },
