@@ -1,30 +1,48 @@
 // The context of a frame.
 
-import { type ContextParts, Native } from "./native.js"
+import type { HeldContext } from "./held.js"
+import { Native } from "./native.js"
 
 /**
  * The context of a frame: what its agent should see before the next model call. Use either `xml`, or `stable`
- * and `volatile`: both ways carry the same information.
+ * and `volatile`: both ways carry the same information. A text is read from the library when it is asked for,
+ * and stays readable after the stack is closed.
  */
 export class Context {
+  readonly #held: HeldContext
+
+  /** @internal */
+  constructor(held: HeldContext) {
+    this.#held = held
+  }
+
   /** The whole context as one XML document, the stable part first. */
-  readonly xml: string
+  get xml(): string {
+    return this.#held.xml
+  }
+
   /**
    * The part that rarely changes, for the system prompt. It keeps its bytes, so that prompt caches stay
    * valid, until a frame is pushed, popped or invalidated, or a chunk that it shows changes.
    */
-  readonly stable: string
-  /** The part that changes often. Put it after the newest message. */
-  readonly volatile: string
-  /** An upper bound of the tokens of `xml`, and of `stable` and `volatile` together. */
-  readonly tokens: number
+  get stable(): string {
+    return this.#held.stable
+  }
 
-  /** @internal */
-  constructor({ xml, stable, volatile, tokens }: ContextParts) {
-    this.xml = xml
-    this.stable = stable
-    this.volatile = volatile
-    this.tokens = tokens
+  /** The part that changes often. Put it after the newest message. */
+  get volatile(): string {
+    return this.#held.volatile
+  }
+
+  /** An upper bound of the tokens of `xml`, and of `stable` and `volatile` together. */
+  get tokens(): number {
+    return this.#held.tokens
+  }
+
+  /** Returns all texts and the tokens, for `JSON.stringify`. */
+  toJSON(): { xml: string; stable: string; volatile: string; tokens: number } {
+    const { xml, stable, volatile, tokens } = this.#held
+    return { xml, stable, volatile, tokens }
   }
 }
 

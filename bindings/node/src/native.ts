@@ -3,6 +3,7 @@
 import koffi, { type LibraryHandle } from "koffi"
 import { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
 import { ABI, SIGNATURES, type Signature } from "./generated/signatures.js"
+import { CONTEXT_WORDS, type HeldContext, HeldContexts } from "./held.js"
 import { readJson } from "./json.js"
 import { findLibrary } from "./library.js"
 
@@ -22,23 +23,14 @@ export type Input = string | undefined
 /** The address of a stack. */
 export type Address = bigint
 
-/** The texts of a context, and its size. */
-export interface ContextParts {
-  xml: string
-  stable: string
-  volatile: string
-  tokens: number
-}
-
 type Foreign = (...values: unknown[]) => number
 type ErrorText = (error: bigint) => string
 
 /** The size of the outputs of a call, in words of 8 bytes: two texts of two words, or a context of eight. */
-const OUTPUT_WORDS = 8
+const OUTPUT_WORDS = CONTEXT_WORDS
 const TEXT_WORDS = 2
-/** Where in a context its size in tokens is, and the owner of the texts. */
-const TOKENS = 6
-const OWNER = 7
+/** The size of a word in bytes. */
+const WORD = 8
 
 /** A text as the library takes it, by value. */
 const VIEW = koffi.struct({ data: "const char *", len: "size_t" })
@@ -53,6 +45,8 @@ export class Native {
   static readonly #kept: unknown[] = [VIEW]
 
   readonly #functions: ReadonlyMap<Name, Foreign>
+  readonly #contexts: Foreign
+  readonly #held: HeldContexts
   readonly #freeText: Foreign
   readonly #freeContext: Foreign
   readonly #close: Foreign
@@ -62,9 +56,14 @@ export class Native {
   readonly #freeError: Foreign
 
   // The memory that the library writes to. Calls in one thread do not overlap, so all calls share it.
-  readonly #words = new BigUint64Array(OUTPUT_WORDS + 1)
+  // Memory of an ArrayBuffer does not move, so its address is asked for once: passing it is faster than passing
+  // the array.
+  readonly #words = new BigUint64Array(new ArrayBuffer((OUTPUT_WORDS + 1) * WORD))
   readonly #outputs = [this.#words, this.#words.subarray(TEXT_WORDS)]
   readonly #error = this.#words.subarray(OUTPUT_WORDS)
+  readonly #wordsAt = koffi.address(this.#words)
+  readonly #errorAt = koffi.address(this.#error)
+  readonly #passed = new PassedTexts()
 
   /**
    * Returns the library. The first call finds and loads it. Throws a {@link CallstackError} with code
@@ -94,8 +93,12 @@ export class Native {
       if (exports(library, name)) functions.set(name, declare(library, name))
     }
     this.#functions = functions
+    this.#contexts = library.func(
+      "int32_t callstack_contexts(void *stack, void *frames, size_t count, void *settings, void *contexts, void *error)",
+    )
     this.#freeText = library.func("void callstack_text_free(void *text)")
     this.#freeContext = library.func("void callstack_context_free(void *context)")
+    this.#held = new HeldContexts(this.#freeContext)
     this.#close = library.func("int32_t callstack_close(void *stack, void *error)")
     this.#errorName = library.func("const char *callstack_error_name(void *error)")
     this.#errorMessage = library.func("const char *callstack_error_message(void *error)")
@@ -134,15 +137,26 @@ export class Native {
   }
 
   /** Calls a function that returns a context, or none. */
-  context(name: Name, stack: Address, ...inputs: Input[]): ContextParts | undefined {
+  context(name: Name, stack: Address, ...inputs: Input[]): HeldContext | undefined {
     this.#call(name, stack, inputs)
-    if (this.#word(OWNER) === 0n) return undefined
-    try {
-      const tokens = Number(this.#word(TOKENS))
-      return { xml: this.#read(0), stable: this.#read(1), volatile: this.#read(2), tokens }
-    } finally {
-      this.#freeContext(this.#words)
+    return this.#held.take(this.#words, 0)
+  }
+
+  /** Makes the contexts of frames. All of them have the same settings. */
+  contexts(stack: Address, frames: readonly string[], settings: Input): HeldContext[] {
+    const count = frames.length
+    const [framesAt, settingsAt] = this.#passed.write(frames, settings)
+    // One context, which is by far the most frequent number, needs no memory of its own.
+    const words = count === 1 ? this.#words : new BigUint64Array(new ArrayBuffer(count * OUTPUT_WORDS * WORD))
+    const outputs = count === 1 ? this.#wordsAt : koffi.address(words)
+    this.#check(this.#contexts(stack, framesAt, count, settingsAt, outputs, this.#errorAt))
+    const contexts: HeldContext[] = []
+    for (let place = 0; place < count; place++) {
+      const context = this.#held.take(words, place * OUTPUT_WORDS)
+      if (context === undefined) throw new TypeError("the library has returned no context")
+      contexts.push(context)
     }
+    return contexts
   }
 
   /** Makes a context and returns its report. */
@@ -212,6 +226,51 @@ export class Native {
     const details = readJson<ErrorDetails>(this.#errorDetails(error))
     this.#freeError(this.#error)
     throw new CallstackError(name, message, details)
+  }
+}
+
+/** Texts that are passed to the library by their addresses, in memory that later calls use again. */
+class PassedTexts {
+  /** For each text the address and the length. */
+  #views = new BigUint64Array(new ArrayBuffer(8 * TEXT_WORDS * WORD))
+  #viewsAt = koffi.address(this.#views)
+  #bytes = Buffer.from(new ArrayBuffer(4096))
+  #bytesAt = koffi.address(this.#bytes)
+
+  /** Writes a list of texts and one more, and returns the addresses of their views. That of an absent text is null. */
+  write(texts: readonly string[], last: Input): [bigint, bigint | null] {
+    let needed = last?.length ?? 0
+    for (const text of texts) {
+      if (typeof text !== "string")
+        throw new TypeError(`contexts: expected a string, got ${typeof text} ${String(text)}`)
+      needed += text.length
+    }
+    this.#reserve(texts.length + 1, needed)
+    let end = 0
+    for (let place = 0; place < texts.length; place++) end = this.#put(place, texts[place] ?? "", end)
+    if (last === undefined) return [this.#viewsAt, null]
+    this.#put(texts.length, last, end)
+    return [this.#viewsAt, this.#viewsAt + BigInt(texts.length * TEXT_WORDS * WORD)]
+  }
+
+  #put(place: number, text: string, start: number): number {
+    const end = start + this.#bytes.write(text, start)
+    this.#views[place * TEXT_WORDS] = this.#bytesAt + BigInt(start)
+    this.#views[place * TEXT_WORDS + 1] = BigInt(end - start)
+    return end
+  }
+
+  /** Makes room for a number of texts with a number of characters. */
+  #reserve(texts: number, characters: number): void {
+    if (texts * TEXT_WORDS > this.#views.length) {
+      this.#views = new BigUint64Array(new ArrayBuffer(texts * TEXT_WORDS * WORD))
+      this.#viewsAt = koffi.address(this.#views)
+    }
+    // A unit of UTF-16 has at most three bytes in UTF-8.
+    if (characters * 3 > this.#bytes.length) {
+      this.#bytes = Buffer.from(new ArrayBuffer(characters * 3))
+      this.#bytesAt = koffi.address(this.#bytes)
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // A stack of the native library from its opening to its closing: what every method needs.
 
 import { CallstackError } from "./error.js"
+import type { HeldContext } from "./held.js"
 import { readJson } from "./json.js"
-import { type Address, type ContextParts, type Input, type Name, Native } from "./native.js"
+import { type Address, type Input, type Name, Native } from "./native.js"
 
 /** Frees stacks that were garbage-collected without being closed. */
 const forgotten = new FinalizationRegistry<Address>((address) => {
@@ -71,8 +72,13 @@ export abstract class OpenStack implements Disposable {
   }
 
   /** Calls a function that returns a context, or none. */
-  protected contextParts(name: Name, ...inputs: Input[]): ContextParts | undefined {
+  protected heldContext(name: Name, ...inputs: Input[]): HeldContext | undefined {
     return this.#native.context(name, this.#address, ...inputs)
+  }
+
+  /** Makes the contexts of frames. */
+  protected heldContexts(frames: readonly string[], settings: Input): HeldContext[] {
+    return this.#native.contexts(this.#address, frames, settings)
   }
 
   /** Returns the report of a context as JSON. */

@@ -155,9 +155,23 @@ export class Stack extends StackMethods {
    * `json` for wrong settings.
    */
   context(frame: FrameRef, settings?: Settings): Context {
-    const parts = this.contextParts("context", frame, writeJson(settings))
-    if (parts === undefined) throw new TypeError("the library has returned no context")
-    return new Context(parts)
+    const [context] = this.contexts([frame], settings)
+    if (context === undefined) throw new TypeError("the library has returned no context")
+    return context
+  }
+
+  /**
+   * Returns the contexts of several frames in one call, in the order of the frames. Each is what
+   * {@link context} returns.
+   *
+   * ```js
+   * for (const { xml } of stack.contexts(stack.handles({ status: "in_progress" }))) console.log(xml)
+   * ```
+   *
+   * @throws what {@link context} throws, for the first frame whose context fails.
+   */
+  contexts(frames: readonly FrameRef[], settings?: Settings): Context[] {
+    return this.heldContexts(frames, writeJson(settings)).map((held) => new Context(held))
   }
 
   /**
@@ -176,8 +190,8 @@ export class Stack extends StackMethods {
    * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details.
    */
   sessionContext(sessionID: string): Context | undefined {
-    const parts = this.contextParts("session_context", sessionID)
-    return parts && new Context(parts)
+    const held = this.heldContext("session_context", sessionID)
+    return held && new Context(held)
   }
 }
 

@@ -457,3 +457,40 @@ test("the token counter is chosen by name", () => {
     assert.match(error.message, /counter is `o200k`.*built with the feature tokenizer/)
   }
 })
+
+test("contexts of several frames come in one call, as each comes alone", () => {
+  using stack = Stack.inMemory()
+  const frames = ["Build", "Test Ĳssel – ✓ 👩"].map((title) => stack.push({ title, parent: null }))
+  const settings = { guidance: "none", budget: { total: 900 } } as const
+  const both = stack.contexts(frames, settings)
+  assert.deepEqual(
+    both.map((context) => context.toJSON()),
+    frames.map((frame) => stack.context(frame, settings).toJSON()),
+  )
+  assert.match(both[1]?.volatile ?? "", /Test Ĳssel – ✓ 👩/)
+  assert.equal(JSON.parse(JSON.stringify(both[0])).xml, both[0]?.xml)
+  assert.deepEqual(stack.contexts([]), [])
+  // More and longer texts than fit into the memory of the first call.
+  const title = "The same 👩 title ".repeat(200)
+  stack.push({ title, parent: null })
+  assert.equal(stack.contexts(Array<string>(300).fill(title.trim())).length, 300)
+  fails(() => stack.contexts([...frames, "nothing"]), "unknown_frame")
+  fails(() => stack.contexts(frames, { budget: { total: 0 } }), "setting")
+  assert.throws(() => stack.contexts([1 as unknown as string]), /contexts: expected a string, got number 1/)
+})
+
+test("a context stays readable when it is old, when the stack has changed, and after it is closed", () => {
+  const stack = Stack.inMemory()
+  const frame = stack.push({ title: "Build" })
+  const before = stack.context(frame)
+  const contexts = Array.from({ length: 600 }, (_, number) => {
+    stack.addDecision(frame, `Decision ${number} ${"with reasons ".repeat(200)}`)
+    return stack.context(frame, { budget: { total: 8000, current: 6000 } })
+  })
+  stack.close()
+  assert.doesNotMatch(before.xml, /Decision/)
+  assert.ok(before.stable.startsWith("<stack-context") && before.volatile.startsWith("<stack-now"))
+  for (const [number, { xml, volatile }] of contexts.entries()) {
+    assert.ok(xml.includes(`Decision ${number} `) && !volatile.includes(`Decision ${number + 1} `), String(number))
+  }
+})

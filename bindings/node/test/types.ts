@@ -2,14 +2,15 @@
 // Nothing in here runs.
 
 import { CallstackError, Stack, unknownKey } from "callstack-core"
-import type { Address, ContextParts, Native } from "#internal/native.js"
+import type { HeldContext } from "#internal/held.js"
+import type { Address, Native } from "#internal/native.js"
 
 export function calls(native: Native, stack: Address): void {
   native.run("flush", stack)
   native.run("clear_cache", stack, undefined)
   native.run("run_answer", stack, "f1", '{"call": "call_1", "answer": "answer"}')
   const texts: [string, string] = native.twoTexts("settings")
-  const parts: ContextParts | undefined = native.context("session_context", stack, "ses_1")
+  const parts: HeldContext | undefined = native.context("session_context", stack, "ses_1")
   const values: [string, bigint] = [native.text("tools", undefined), native.value("open", undefined, ".", undefined)]
 
   // @ts-expect-error: the first two arguments are texts
