@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -396,3 +397,32 @@ def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
     with pytest.raises(TypeError, match=r"Stack\.open"):
         Stack()
     assert stack.info()["revision"] == before
+
+
+def test_contexts_of_several_frames_come_in_one_call(stack: Stack) -> None:
+    cart = stack.push({"title": "Cart", "parent": "ses_1"})
+    both = stack.contexts([cart, "ses_1"], {"guidance": "none"})
+    assert both == [stack.context(frame, {"guidance": "none"}) for frame in (cart, "ses_1")]
+    assert stack.contexts([]) == []
+    with pytest.raises(errors.UnknownFrameError):
+        stack.contexts([cart, "nothing"])
+    with pytest.raises(errors.JsonError):
+        stack.contexts([cart], {"budgets": {}})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a list, got one str"):
+        stack.contexts(cart)
+    with pytest.raises(TypeError, match="expected a text, got int 1"):
+        stack.contexts([1])  # type: ignore[list-item]
+
+
+def test_a_context_stays_readable_and_shows_what_was_there(stack: Stack) -> None:
+    before = stack.context("ses_1")
+    assert stack.context("ses_1") is before, "the library has it in its cache"
+    stack.add_decision("ses_1", "Use Ĳssel ✓")
+    now = stack.context("ses_1")
+    assert now is not before and now != before and "Ĳssel ✓" in now.volatile
+    copied = pickle.loads(pickle.dumps(now))
+    assert copied == now and hash(copied) == hash(now) and copied.tokens == now.tokens
+    many = [stack.context("ses_1", {"budget": {"total": 1000 + number}}) for number in range(50)]
+    stack.close()
+    assert "Ĳssel" not in before.xml and before.stable.startswith("<stack-context")
+    assert all("Ĳssel" in context.xml for context in many)

@@ -10,10 +10,10 @@ The records, such as a frame, are dictionaries; their types are in `callstack_co
 `callstack_core.errors`.
 """
 
-from callstack_core.context import Context, context_changes
+from callstack_core.context import Context
 from callstack_core.errors import CallstackError
 from callstack_core.fold import fold
 from callstack_core.host import Host, HostActions, HostAnswer
-from callstack_core.stack import Stack
+from callstack_core.stack import Stack, context_changes
 
 __all__ = ["CallstackError", "Context", "Host", "HostActions", "HostAnswer", "Stack", "context_changes", "fold"]

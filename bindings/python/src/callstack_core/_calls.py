@@ -38,10 +38,15 @@ def begin(token: object, owner: object) -> None:
     The caller must then look whether the owner is closed, because a close does these in reverse order.
     """
     thread = get_ident()
+    running[token] = (owner, thread)
+    if _forking is not None:
+        _wait_for_fork(token, owner, thread)
+
+
+def _wait_for_fork(token: object, owner: object, thread: int) -> None:
     # A signal handler or a finalizer that has interrupted a call of its thread must not wait: the fork waits
     # for that call.
-    is_inside = any(other == thread for _, other in running.copy().values())
-    running[token] = (owner, thread)
+    is_inside = any(other == thread for key, (_, other) in running.copy().items() if key is not token)
     while _forking is not None and _forking != thread and not is_inside:
         running.pop(token)
         announce_end()
@@ -52,8 +57,9 @@ def begin(token: object, owner: object) -> None:
 
 def announce_end() -> None:
     """Wakes those who wait for the end of calls, after a call was removed from `running`."""
-    for queue in _waiting.copy():
-        queue.put(None)
+    if _waiting:
+        for queue in _waiting.copy():
+            queue.put(None)
 
 
 def runs_here(owner: object) -> bool:

@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callstack_core import _calls
 from callstack_core._library import load, text_at
 from callstack_core._native import ffi
+from callstack_core.context import Context
 from callstack_core.errors import CallstackError, ClosedError, ForkedError, JsonError, LibraryError, error_of
 
 if TYPE_CHECKING:
@@ -38,11 +39,16 @@ def optional(text: str | None) -> Input:
 
 
 _TEXTS = ffi.typeof("CallstackText[]")
+_VIEW = ffi.typeof("CallstackView *")
+_VIEWS = ffi.typeof("CallstackView[]")
 _CONTEXT = ffi.typeof("CallstackContext *")
+_CONTEXTS = ffi.typeof("CallstackContext[]")
 _STACK = ffi.typeof("Callstack **")
 _ERROR = ffi.typeof("CallstackError **")
 FLAG = ffi.typeof("int32_t *")
 TIME = ffi.typeof("uint64_t *")
+_MOST_KNOWN = 32
+"""How many contexts a stack finds again when the library returns them again."""
 
 
 def _plain(value: object) -> object:
@@ -78,26 +84,48 @@ def to_utf8(text: str) -> bytes:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
-class ContextParts(NamedTuple):
-    """The texts of a context, and its size."""
+class _Request:
+    """The memory of a call that makes one context. Later calls use it again."""
 
-    xml: str
-    stable: str
-    volatile: str
-    tokens: int
+    __slots__ = ("_texts", "context", "error", "frame", "settings")
+
+    def __init__(self) -> None:
+        self.frame: Any = ffi.new(_VIEW)
+        self.settings: Any = ffi.new(_VIEW)
+        self.context: Any = ffi.new(_CONTEXT)
+        self.error: Any = ffi.new(_ERROR)
+        self._texts: tuple[bytes, bytes | None] = (b"", None)
+
+    def pass_texts(self, frame: str, settings: str | None) -> Any:
+        """Lets the views be of these texts. Returns the address of the settings, NULL for none."""
+        text = _text_of("context", frame)
+        chosen = None if settings is None else to_utf8(settings)
+        # A view does not keep its text alive.
+        self._texts = text, chosen
+        self.frame.data, self.frame.len = ffi.from_buffer(text), len(text)
+        if chosen is None:
+            return ffi.NULL
+        self.settings.data, self.settings.len = ffi.from_buffer(chosen), len(chosen)
+        return self.settings
+
+
+_free_requests: list[_Request] = []
+"""The requests that no call uses. A call takes one out, so calls of several threads do not share one."""
 
 
 class Handle:
     """A stack of the library, which is freed once, and not while a call uses it."""
 
-    __slots__ = ("__weakref__", "_is_close_due", "_is_closed", "_pointers", "_process")
+    __slots__ = ("__weakref__", "_contexts", "_is_close_due", "_is_closed", "_library", "_pointers", "_process")
 
     def __init__(self, name: str, *inputs: Input, owner: Handle | None = None) -> None:
         """Opens a stack by the function `name`, of another stack if there is an `owner`."""
         stack = ffi.new(_STACK)
+        self._library = load()
         self._process = os.getpid()
         self._is_closed = self._is_close_due = False
         self._pointers: list[Data] = []
+        self._contexts: dict[tuple[str, str | None], Context] = {}
         try:
             _call(owner, name, inputs, [stack])
         finally:
@@ -116,18 +144,49 @@ class Handle:
         """Calls a function that answers several texts, or none."""
         return _texts(self, name, inputs, count)
 
-    def context(self, name: str, *inputs: Input) -> ContextParts | None:
+    def context(self, name: str, *inputs: Input) -> Context | None:
         """Calls a function that answers a context, or none."""
         context: Any = ffi.new(_CONTEXT)
+        _call(self, name, inputs, [context])
+        return None if context.owner == ffi.NULL else _held(context)
+
+    def context_of(self, frame: str, settings: str | None) -> Context:
+        """Makes the context of a frame."""
         try:
-            _call(self, name, inputs, [context])
-            if context.owner == ffi.NULL:
-                return None
-            views = (context.xml, context.stable, context.changing)
-            xml, stable, volatile = (str(ffi.buffer(view.data, view.len), "utf-8") for view in views)
-            return ContextParts(xml, stable, volatile, int(context.tokens))
+            request = _free_requests.pop()
+        except IndexError:
+            request = _Request()
+        try:
+            chosen = request.pass_texts(frame, settings)
+            arguments = (request.frame, 1, chosen, request.context)
+            _carry(self, self._library.callstack_contexts, arguments, request.error)
+            return self._known(frame, settings, request.context)
         finally:
-            load().callstack_context_free(context)
+            _free_requests.append(request)
+
+    def contexts(self, frames: Sequence[str], settings: str | None) -> list[Context]:
+        """Makes the contexts of frames. All of them have the same settings."""
+        # The library reads these texts during the call.
+        texts = [_text_of("contexts", frame) for frame in frames]
+        count = len(texts)
+        views = ffi.new(_VIEWS, [(ffi.from_buffer(text), len(text)) for text in texts])
+        request = _Request()
+        chosen = request.pass_texts("", settings)
+        made: Any = ffi.new(_CONTEXTS, count)
+        _carry(self, self._library.callstack_contexts, (views, count, chosen, made), request.error)
+        return [self._known(frame, settings, made + place) for place, frame in enumerate(frames)]
+
+    def _known(self, frame: str, settings: str | None, made: Any) -> Context:
+        """The context that was made: the known one, if the library has it in its cache, so that its texts are read once."""
+        known = self._contexts.get((frame, settings))
+        if known is not None and known.is_of(made.owner):
+            self._library.callstack_context_free(made)
+            return known
+        context = _held(ffi.new(_CONTEXT, made[0]))
+        if len(self._contexts) >= _MOST_KNOWN:
+            self._contexts.clear()
+        self._contexts[frame, settings] = context
+        return context
 
     def context_report(self, *inputs: Input) -> str:
         """Makes a context and answers its report."""
@@ -226,24 +285,31 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
     function = _function(name)
     arguments: list[Any] = []
     for value in inputs:
-        if isinstance(value, str):
-            value = to_utf8(value)
         if value is ABSENT:
             arguments.append((ffi.NULL, 0))
-        elif isinstance(value, bytes):
-            arguments.append((ffi.from_buffer("char[]", value), len(value)))
         elif isinstance(value, ffi.CData):
             arguments.append(value)
         else:
-            method = name.removeprefix("callstack_")
-            raise TypeError(f"{method}: expected a text, got {type(value).__name__} {value!r}")
-    arguments += outputs
-    error = ffi.new(_ERROR)
+            text = _text_of(name.removeprefix("callstack_"), value)
+            arguments.append((ffi.from_buffer(text), len(text)))
+    _carry(owner, function, (*arguments, *outputs), ffi.new(_ERROR))
+
+
+def _text_of(method: str, value: object) -> bytes:
+    """The bytes of a text."""
+    if isinstance(value, str):
+        return to_utf8(value)
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"{method}: expected a text, got {type(value).__name__} {value!r}")
+
+
+def _carry(owner: Handle | None, function: Any, arguments: Sequence[Any], error: Any) -> None:
+    """Makes a call, and raises its error."""
     token = object()
     try:
         _calls.begin(token, owner)
-        first = () if owner is None else (owner.enter(),)
-        code = function(*first, *arguments, error)
+        code = function(*arguments, error) if owner is None else function(owner.enter(), *arguments, error)
     finally:
         # Not in a function of its own: at its beginning, an interrupt from the keyboard could keep it from
         # running.
@@ -253,6 +319,11 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
             owner.leave()
     if code != 0:
         raise _taken(error)
+
+
+def _held(context: Any) -> Context:
+    """A context that is freed when it is not used any more."""
+    return Context.held(ffi.gc(context, load().callstack_context_free))
 
 
 def _function(name: str) -> Any:

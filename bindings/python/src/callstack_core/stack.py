@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from os import PathLike, fsencode
 
 from callstack_core import _handle
@@ -156,9 +157,19 @@ class Stack(StackMethods):
         the context changes. Raises `BudgetTooSmallError`, with the budget that is `needed` and its `unit` in
         the details; `SettingError` or `JsonError` for wrong settings.
         """
-        parts = self._native.context("callstack_context", frame, self._optional_json(settings))
-        assert parts is not None, "the library has returned no context"
-        return Context(*parts)
+        return self._native.context_of(frame, None if settings is None else write_json(settings))
+
+    def contexts(self, frames: Sequence[FrameRef], settings: Settings | None = None) -> list[Context]:
+        """Returns the contexts of several frames in one call, in the order of the frames.
+
+            for context in stack.contexts(stack.handles({"status": "in_progress"})):
+                print(context.xml)
+
+        Raises what `context` raises, for the first frame whose context fails.
+        """
+        if isinstance(frames, (str, bytes)):
+            raise TypeError(f"contexts: expected a list, got one {type(frames).__name__}")
+        return self._native.contexts(frames, None if settings is None else write_json(settings))
 
     def context_report(self, frame: FrameRef, settings: Settings | None = None) -> ContextReport:
         """Returns which frames and chunks were considered for a context, and how much of each it shows.
@@ -173,5 +184,13 @@ class Stack(StackMethods):
         Returns None if the session has no frame, or if the settings give it no context. Raises
         `BudgetTooSmallError`.
         """
-        parts = self._native.context("callstack_session_context", session_id)
-        return None if parts is None else Context(*parts)
+        return self._native.context("callstack_session_context", session_id)
+
+
+def context_changes(before: str, now: str) -> str:
+    """Returns what has changed in a volatile part, for a conversation that keeps what it was told.
+
+    A whole new part would leave the older one, `before`, beside it. Empty if nothing has changed; `now`
+    itself if that is not longer.
+    """
+    return _handle.text("callstack_context_changes", before, now)
