@@ -250,9 +250,10 @@ mcp: $(call needs,dist typescript) $(MCP_PYTHON)
 postgres: $(call needs,build typescript) $(PYTHON_BINDING)
 	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres scripts/test-bindings-with-postgres; else [ $$? -eq 3 ]; fi
 
-# How packages are made, with small files in place of binaries.
+# How packages are made, with small files in place of binaries; and how figures are read and written, without
+# measuring.
 release: $(call needs,typescript) $(RELEASE_TOOLS)
-	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release
+	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release release.tests.test_figures
 
 # Promises of the packages that can be checked fast: licenses and other properties of dependencies, and none
 # that is not used.
@@ -321,11 +322,14 @@ program-postgres:
 bench:
 	$(CARGO) bench -p callstack-core
 
-# Measures the engine, and writes the table of docs/figures.md with the date, the commit and the machine. What
-# jobs cost in real agents is measured by bench-hosts, which writes the tables of docs/hosts.md and
+# Measures, and writes the marked tables of docs/figures.md and the marked sentences of README.md, with the date,
+# the commit and the machine. Refuses a machine that does other work. Takes more than an hour; some parts only,
+# an earlier commit in turns with this one, and other options of scripts/figures:
+# make figures PARTS=engine,growth SINCE=HEAD~10 OPTIONS="--runs 5 --anyway"
+# What jobs cost in real agents is measured by bench-hosts, which writes the tables of docs/hosts.md and
 # docs/fold.md.
-figures:
-	scripts/figures $(CARGO)
+figures: $(NODE_MODULES) $(PYTHON_BINDING)
+	scripts/figures --cargo $(CARGO) $(if $(PARTS),--only $(PARTS)) $(if $(SINCE),--since $(SINCE)) $(OPTIONS)
 
 # Measures the engine through the Node package, next to the figures of pure Rust.
 bench-node: native $(NODE_MODULES)
