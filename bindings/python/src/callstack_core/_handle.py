@@ -162,6 +162,7 @@ class Handle:
             _carry(self, self._library.callstack_contexts, arguments, request.error)
             return self._known(frame, settings, request.context)
         finally:
+            self._library.callstack_context_free(request.context)
             _free_requests.append(request)
 
     def contexts(self, frames: Sequence[str], settings: str | None) -> list[Context]:
@@ -173,16 +174,22 @@ class Handle:
         request = _Request()
         chosen = request.pass_texts("", settings)
         made: Any = ffi.new(_CONTEXTS, count)
-        _carry(self, self._library.callstack_contexts, (views, count, chosen, made), request.error)
-        return [self._known(frame, settings, made + place) for place, frame in enumerate(frames)]
+        places = [made + place for place in range(count)]
+        try:
+            _carry(self, self._library.callstack_contexts, (views, count, chosen, made), request.error)
+            return [self._known(frame, settings, place) for frame, place in zip(frames, places, strict=True)]
+        finally:
+            for place in places:
+                self._library.callstack_context_free(place)
 
     def _known(self, frame: str, settings: str | None, made: Any) -> Context:
-        """The context that was made: the known one, if the library has it in its cache, so that its texts are read once."""
+        """The context that was made, or the same one that the stack has had, so that its texts are read once."""
         known = self._contexts.get((frame, settings))
         if known is not None and known.is_of(made.owner):
-            self._library.callstack_context_free(made)
             return known
         context = _held(ffi.new(_CONTEXT, made[0]))
+        # The caller frees what is left there.
+        made.owner = ffi.NULL
         if len(self._contexts) >= _MOST_KNOWN:
             self._contexts.clear()
         self._contexts[frame, settings] = context
