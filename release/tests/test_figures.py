@@ -256,6 +256,50 @@ class Turns(unittest.TestCase):
         self.assertEqual([run["row", "median"].value for run in results[0]], [1, 1, 1])
         self.assertEqual([run["row", "median"].value for run in results[1]], [2, 2, 2])
 
+    def test_an_earlier_commit_is_checked_out_with_the_benches_of_this_tree(self) -> None:
+        """It is removed at the end, also after an error; what was built stays."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            files = [f"{part}/bench" for part in ("benches", "cli/benches", "bindings/node/benches")]
+            files += ["bindings/python/benches/bench", "source"]
+
+            def commit(content: str) -> None:
+                for path in files:
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / path).write_text(content)
+                author = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+                for words in (["init", "--quiet"], ["add", "."], [*author, "commit", "--quiet", "-m", content]):
+                    subprocess.run(["git", *words], cwd=folder, check=True)
+
+            commit("old")
+            commit("new")
+            with mock.patch.multiple(figures, ROOT=folder, OUTPUT=folder / "target/figures"):
+                for _ in range(2):
+                    with self.assertRaises(ZeroDivisionError), figures.earlier_tree("HEAD~1", "cargo") as tree:
+                        self.assertEqual((tree.root / "source").read_text(), "old")
+                        self.assertEqual({(tree.root / path).read_text() for path in files[:-1]}, {"new"})
+                        (tree.root / "target/built").touch()
+                        raise ZeroDivisionError
+                    self.assertFalse(tree.root.exists())
+                    self.assertTrue((folder / "target/figures/earlier-target/built").exists())
+                with figures.earlier_tree(None, "cargo") as none:
+                    self.assertIsNone(none)
+
+    def test_what_the_earlier_commit_cannot_do_stays_empty(self) -> None:
+        """This tree must be able to do it."""
+
+        def part(tree: str) -> dict[tuple[str, str], object]:
+            if tree == "broken":
+                raise subprocess.CalledProcessError(1, "cargo")
+            return {("row", "median"): Figure(1, "ns")}
+
+        with mock.patch.dict(figures.PARTS, {"test": part}), redirect_stderr(io.StringIO()) as printed:
+            results, _ = figures.measured("test", ["here", "broken"], 1)
+            self.assertEqual([len(run) for runs in results for run in runs], [1, 0])
+            self.assertIn("cannot be measured in the earlier commit", printed.getvalue())
+            with self.assertRaises(subprocess.CalledProcessError):
+                figures.measured("test", ["broken", "here"], 1)
+
     def test_a_run_writes_the_table_and_keeps_all_figures(self) -> None:
         """The table is in the document, on the screen and in a file."""
         with tempfile.TemporaryDirectory() as name:
