@@ -87,26 +87,33 @@ def to_utf8(text: str) -> bytes:
 class _Request:
     """The memory of a call that makes one context. Later calls use it again."""
 
-    __slots__ = ("_texts", "context", "error", "frame", "settings")
+    __slots__ = ("_chosen", "_passed", "_texts", "context", "error", "frame", "settings")
 
     def __init__(self) -> None:
         self.frame: Any = ffi.new(_VIEW)
         self.settings: Any = ffi.new(_VIEW)
         self.context: Any = ffi.new(_CONTEXT)
         self.error: Any = ffi.new(_ERROR)
+        self._passed: tuple[str, str | None] | None = None
+        # A view does not keep its text alive.
         self._texts: tuple[bytes, bytes | None] = (b"", None)
+        self._chosen: Any = ffi.NULL
 
     def pass_texts(self, frame: str, settings: str | None) -> Any:
         """Lets the views be of these texts. Returns the address of the settings, NULL for none."""
+        passed = (frame, settings)
+        if passed == self._passed:
+            return self._chosen
+        self._passed = None
         text = _text_of("context", frame)
         chosen = None if settings is None else to_utf8(settings)
-        # A view does not keep its text alive.
         self._texts = text, chosen
         self.frame.data, self.frame.len = ffi.from_buffer(text), len(text)
-        if chosen is None:
-            return ffi.NULL
-        self.settings.data, self.settings.len = ffi.from_buffer(chosen), len(chosen)
-        return self.settings
+        if chosen is not None:
+            self.settings.data, self.settings.len = ffi.from_buffer(chosen), len(chosen)
+        self._chosen = ffi.NULL if chosen is None else self.settings
+        self._passed = passed
+        return self._chosen
 
 
 _free_requests: list[_Request] = []
