@@ -1755,8 +1755,8 @@ CallstackCode callstack_run_answer(Callstack *stack,
 
 /**
  * Sets the settings of a host. They replace the environment variables `STACK_…`, which replace the defaults.
- * From then on, effects include lines for the log of the host, and commands leave `state.json` to
- * `callstack_poll`.
+ * From then on, effects include lines for the log of the host, and `callstack_poll` is expected to be
+ * called.
  *
  * - `settings` (HostSettings, optional): the settings. Every key is optional.
  * - `out_problems` (text[]): a message for each invalid setting. An invalid setting is ignored; it is not an
@@ -1786,10 +1786,12 @@ CallstackCode callstack_report(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Does work that is due: writes `state.json` if it is out of date and writing costs little compared with the
- * changes, or 5 s after the last change; completes idle subagents; stops calls at their time limit; returns
- * lines for the log. The host calls this function at the time that `callstack_deadline` returns. From the
- * first call on, commands leave `state.json` to this function. A failure to write the files is not an error
+ * Does work that is due: writes the files beside the database in small portions, those of changed frames
+ * every 250 ms, and `state.json` if writing costs little compared with the changes, or 5 s after the last
+ * change; completes idle subagents; stops calls at their time limit; returns
+ * lines for the log. The host calls this function at the time that `callstack_deadline` returns. With the
+ * option `mirror: "withCommands"`, commands leave `state.json` to this function from the first call on. A
+ * failure to write the files is not an error
  * of this function; `callstack_info` returns it as `mirror.error`.
  *
  * - `out_effects` (Effect[]): what the host must do, in this order. A caller that does not take the effects

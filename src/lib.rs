@@ -95,7 +95,7 @@ pub use frame::{
 };
 #[cfg(feature = "session")]
 pub use stack::HostSettings;
-pub use stack::{Stack, StackOptions};
+pub use stack::{Mirroring, Stack, StackOptions};
 pub use store::{
     Durability, EventQuery, HistoryReader, LogLimits, LogPage, LogQuery, LogReader, MemoryStore, MirrorStatus, Store,
     read_history,

@@ -62,7 +62,7 @@ pub(crate) use self::host::Turns;
 pub use self::host::{Host, HostSettings, SessionContext};
 use self::journal::{Journal, MirrorView};
 pub use self::logs::FrameLog;
-pub use self::options::{Clock, Random, StackOptions};
+pub use self::options::{Clock, Mirroring, Random, StackOptions};
 pub use self::plan_file::PlanFileState;
 pub use self::results::{EditedPlan, Invalidated, Popped, Reopened, Retried, Undone};
 pub use self::run::Run;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io::BufRead;
 
-use callstack_core::{Error, Result, Stack, StackOptions};
+use callstack_core::{Error, Mirroring, Result, Stack, StackOptions};
 use tokio_postgres::types::Type;
 
 use crate::connection::Value;
@@ -211,7 +211,7 @@ impl OpenUrl for Stack {
     fn open_url(url: &str, options: StackOptions) -> Result<Self> {
         let (server, url) = connected(url, &options)?;
         // A folder that cannot be made is refused before the stack is made.
-        if let Some(folder) = url.mirror().filter(|_| options.mirror) {
+        if let Some(folder) = url.mirror().filter(|_| options.mirror != Mirroring::Off) {
             fs::create_dir_all(folder)
                 .map_err(|error| Error::io("make", folder.display().to_string(), error.to_string()))?;
         }
@@ -230,7 +230,7 @@ impl OpenUrl for Stack {
         let is_new = existing.is_none();
         let store = existing.map_or_else(|| server.store(url.tenant(), url.stack()), Ok)?.of_history();
         let (_, id) = store.place_in_server();
-        let rebuilt = match url.mirror().filter(|_| options.mirror) {
+        let rebuilt = match url.mirror().filter(|_| options.mirror != Mirroring::Off) {
             Some(folder) => Stack::rebuild_with_store(folder, store, history, options),
             None => Stack::rebuild_in_store(store, history, options),
         };
@@ -255,7 +255,7 @@ fn connected(url: &str, options: &StackOptions) -> Result<(PostgresServer, Stack
 }
 
 fn opened(store: PostgresStore, url: &StackUrl, options: StackOptions) -> Result<Stack> {
-    match url.mirror().filter(|_| options.mirror) {
+    match url.mirror().filter(|_| options.mirror != Mirroring::Off) {
         Some(folder) => Stack::open_with_store(folder, store, options),
         None => Stack::with_store(store, options),
     }

@@ -12,7 +12,7 @@ use crate::frame::{
     Change, Chunk, Frame, FrameRef, FrameStatus, Handle, Identity, PopStatus, Repair, Results, RunSettings,
 };
 use crate::import::{PlanChange, PlanConflict, Problem};
-use crate::stack::StackOptions;
+use crate::stack::{Mirroring, StackOptions};
 use crate::store::{Durability, MirrorStatus};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
@@ -28,10 +28,13 @@ pub(super) struct FolderOptions {
     /// How long one call waits in total, in milliseconds: for commands of other threads, for other processes,
     /// and for the locks of files. Then it fails with `busy`. Default 10000.
     busy_timeout: Option<u64>,
-    /// Whether `state.json` and `frames/` beside the database are kept up to date. Default true.
-    mirror: Option<bool>,
-    /// In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes
-    /// do. For programs that make one change and end. Default: commands always write it.
+    /// When `state.json` and `frames/` beside the database are written. `"later"` (default): by `flush`, by
+    /// `poll` in small portions, and at the end of the stack, not by commands. `"withCommands"`: each command
+    /// also writes the files of the frames that it has changed. `"off"`: never. `true` means `"later"`,
+    /// `false` means `"off"`.
+    mirror: Option<MirroringChoice>,
+    /// In stacks with more frames than this, only `flush` and other processes write `state.json`. For
+    /// programs that make one change and end. Default: it is always written.
     state_file_frames: Option<usize>,
     /// How many frames of finished trees stay in memory at most. The others are read from the database when
     /// they are needed. Default 4096.
@@ -51,11 +54,29 @@ impl TryFrom<FolderOptions> for StackOptions {
         Ok(Self {
             durability: options.durability,
             busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
-            mirror: options.mirror.unwrap_or(defaults.mirror),
+            mirror: options.mirror.map_or(defaults.mirror, Mirroring::from),
             state_file_frames: options.state_file_frames.unwrap_or(defaults.state_file_frames),
             finished_frames: options.finished_frames.unwrap_or(defaults.finished_frames),
             ..defaults
         })
+    }
+}
+
+/// When files are written, by name or as a yes or no.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum MirroringChoice {
+    Named(Mirroring),
+    Whether(bool),
+}
+
+impl From<MirroringChoice> for Mirroring {
+    fn from(choice: MirroringChoice) -> Self {
+        match choice {
+            MirroringChoice::Named(named) => named,
+            MirroringChoice::Whether(is_on) => is_on.into(),
+        }
     }
 }
 

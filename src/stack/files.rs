@@ -9,7 +9,7 @@ use super::StackOptions;
 use super::journal::{MirrorScope, TreeFiles};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::mirror::{Mirror, Source};
+use crate::store::mirror::{Mirror, Portion, Source};
 use crate::store::{DATABASE, MirrorStatus, layout};
 
 /// The files beside the database of a stack: `state.json`, `frames/`, logs and the plan file.
@@ -64,13 +64,13 @@ impl Files<'_> {
         };
         // Before the lock, which is a file in the folder, and again with it.
         check_empty()?;
-        let mut mirror = Mirror::new(folder);
+        let mut mirror = Mirror::new(folder, false);
         let clock = || self.stack.inner.span_clock.now();
         deadline.stated(self.stack.inner.tree.lend(|tree| {
-            mirror.rewrite_all(tree.handles(), tree.revision());
+            mirror.rewrite_all(tree.len());
             mirror.locked(&clock, deadline.remaining(), |mirror| {
                 check_empty()?;
-                mirror.write_all(&clock, &TreeFiles::new(tree, true), usize::MAX)
+                mirror.write_all(&clock, &TreeFiles::new(tree, true), Portion::ALL)
             })
         }))
     }

@@ -15,7 +15,7 @@ use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
 #[cfg(doc)]
 use super::{Files, History};
-use super::{Inner, Stack, StackOptions, contained};
+use super::{Inner, Mirroring, Stack, StackOptions, contained};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::Repair;
@@ -161,7 +161,10 @@ impl Stack {
         deadline: &Deadline,
         found: impl FnOnce(&mut Journal, &SharedTree) -> Result<Vec<Repair>>,
     ) -> Result<Self> {
-        let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
+        let mirror = folder.filter(|_| options.mirror != Mirroring::Off).map(|folder| {
+            let is_immediate = options.mirror == Mirroring::WithCommands;
+            Mirror::new(folder, is_immediate)
+        });
         let mut journal = Journal::new(store, mirror, folder, &options);
         let (tree, mut repairs) = deadline.stated(journal.load(deadline))?;
         let is_new = tree.revision() == 0;
@@ -172,7 +175,7 @@ impl Stack {
         // A failure does not fail the opening: the files are written later, and the mirror's status has the
         // error.
         let span_clock = span_clock(&options);
-        let _ = journal.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
+        let _ = journal.write_mirror(&tree, &span_clock, MirrorScope::DueBeside, &deadline.within(PATIENCE));
         let stack = Self::with_tree(tree, journal, repairs, options, span_clock);
         stack.end_waits();
         Ok(stack)
@@ -232,20 +235,33 @@ impl Stack {
             Ok(is_new)
         })?;
         call.end_waits();
-        if self.mirror_scope() == MirrorScope::DueInCommand {
-            call.upkeep().poll();
+        if !self.leaves_state_to_poll() {
+            // The mirror's status keeps the error.
+            let _ = call.write_mirror(MirrorScope::DueBeside);
         }
         Ok(is_new)
     }
 
-    /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the
-    /// poll, when no caller waits.
+    /// Writes the files of the mirror that are in the scope. Waits a short time for another process that
+    /// writes them.
+    pub(super) fn write_mirror(&self, scope: MirrorScope) -> Result<()> {
+        self.command(|journal, deadline| {
+            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
+            journal.write_mirror(tree, clock, scope, &deadline.within(PATIENCE))
+        })
+    }
+
+    /// The files of the mirror that a command writes, if it writes any. If the host polls, commands leave
+    /// `state.json` to the poll, when no caller waits.
     pub(super) fn mirror_scope(&self) -> MirrorScope {
+        if self.leaves_state_to_poll() { MirrorScope::ChangedFrames } else { MirrorScope::DueInCommand }
+    }
+
+    fn leaves_state_to_poll(&self) -> bool {
         #[cfg(feature = "session")]
-        if self.is_polled() {
-            return MirrorScope::ChangedFrames;
-        }
-        MirrorScope::DueInCommand
+        return self.is_polled();
+        #[cfg(not(feature = "session"))]
+        return false;
     }
 
     /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped.
@@ -259,17 +275,15 @@ impl Stack {
     }
 
     /// Ends the use of the stack in a process that ends now, and is faster than a drop. It writes the files
-    /// beside the database that a drop would write, and leaves the rest to the end of the process, which
-    /// frees the memory and releases the locks. The write-ahead log stays beside the database, until a later
-    /// commit moves its content into the database. Errors are not reported.
+    /// beside the database that a drop would write, but at most those of 512 frames, and leaves the rest to
+    /// the end of the process, which frees the memory and releases the locks. If more files are out of date,
+    /// `state.json` stays as it is, and another process writes both. The write-ahead log stays beside the
+    /// database, until a later commit moves its content into the database. Errors are not reported.
     ///
     /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that
     /// continues, the memory and the open files of the stack stay in use.
     pub fn leave(self) {
-        let _ = self.command(|journal, deadline| {
-            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            journal.write_mirror(tree, clock, MirrorScope::Rest, &deadline.within(PATIENCE))
-        });
+        let _ = self.write_mirror(MirrorScope::Last);
         mem::forget(self);
     }
 }

@@ -13,12 +13,61 @@ use crate::context::TokenCounter;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::store::{BUSY_TIMEOUT, Durability};
+use serde::Deserialize;
 
 /// A clock: returns the current time in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// A source of random numbers, for the generated IDs `plan-…` and `run-…`.
 pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// When the documented files beside the database, `state.json` and `frames/`, are written. They never say more
+/// than the database: a command is safe when it returns, no matter when its files are written.
+///
+/// In JSON: `"off"`, `"later"`, `"withCommands"`; `false` means `"off"` and `true` means `"later"`,
+/// also in Rust.
+///
+/// ```
+/// use callstack_core::{Mirroring, NewFrame, Stack, StackOptions};
+///
+/// # #[cfg(feature = "sqlite")] {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let folder = folder.path();
+/// let stack = Stack::open(folder, StackOptions::default())?;
+/// stack.push(NewFrame::new("Build a shop"))?;
+/// assert!(!folder.join("state.json").exists(), "a command writes no files");
+/// stack.upkeep().poll();
+/// assert!(folder.join("state.json").exists(), "a poll does");
+///
+/// let stack = Stack::open(folder, StackOptions::default().mirror(Mirroring::WithCommands))?;
+/// stack.push(NewFrame::new("Cart").id("ses_cart"))?;
+/// assert!(folder.join("frames/ses_cart.json").exists(), "here each command writes the files of its frames");
+/// # }
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Mirroring {
+    /// There are no such files. Files that an earlier process has written stay as they are.
+    Off,
+    /// Calls that are made for it write them: `stack.upkeep().poll()` and `stack.host().poll()` in small
+    /// portions, [`Files::flush`] and [`Stack::close`](super::Stack::close) all of them, the end of the stack
+    /// too. Neither a command nor an open writes them. The default.
+    #[default]
+    Later,
+    /// Each command also writes the files of the frames that it has changed, and an open begins to write what
+    /// is missing. For hosts that do not poll, and whose readers must see a change at once.
+    WithCommands,
+}
+
+impl From<bool> for Mirroring {
+    /// `true`: [`Mirroring::Later`]; `false`: [`Mirroring::Off`].
+    fn from(is_on: bool) -> Self {
+        if is_on { Self::Later } else { Self::Off }
+    }
+}
 
 /// The options of a stack. `durability`, `mirror`, `state_file_frames` and `finished_frames` are used only by
 /// stacks in a folder.
@@ -43,12 +92,12 @@ pub struct StackOptions {
     /// database, the lock of a log, and in [`Files::flush`] and [`Files::export`] the lock of the files.
     /// Default 10,000.
     pub busy_timeout: u64,
-    /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
-    pub mirror: bool,
-    /// Number of frames above which commands, and the end of the stack, write only the files of the frames
-    /// that they have changed. `state.json`, whose size grows with the tree, is then left to [`Files::flush`]
-    /// and to other processes. This is for programs that make one change and end. Default `usize::MAX`:
-    /// `state.json` is always written.
+    /// When `state.json` and `frames/` next to the database are written. Default [`Mirroring::Later`].
+    pub mirror: Mirroring,
+    /// Number of frames above which commands, polls, and the end of the stack, write only the files of the
+    /// frames that this process has changed. `state.json`, whose size grows with the tree, is then left to
+    /// [`Files::flush`] and to other processes. This is for programs that make one change and end. Default
+    /// `usize::MAX`: `state.json` is always written.
     pub state_file_frames: usize,
     /// Maximum number of frames of finished trees that stay in memory: those of the trees that were used
     /// last. The other frames are read from the database when a caller asks for them, one tree at a time. The
@@ -63,13 +112,17 @@ impl StackOptions {
         Self { clock, monotonic_clock: None, ..self }
     }
 
+    /// Sets [`mirror`](StackOptions::mirror). `true` and `false` work too.
+    pub fn mirror(self, mirror: impl Into<Mirroring>) -> Self {
+        Self { mirror: mirror.into(), ..self }
+    }
+
     setters! {
         monotonic_clock: Option<Clock>,
         random: Random,
         counter: Arc<dyn TokenCounter>,
         durability: Durability,
         busy_timeout: u64,
-        mirror: bool,
         state_file_frames: usize,
         finished_frames: usize,
     }
@@ -88,7 +141,7 @@ impl Default for StackOptions {
             counter: Arc::new(crate::context::Approx),
             durability: Durability::default(),
             busy_timeout: BUSY_TIMEOUT,
-            mirror: true,
+            mirror: Mirroring::default(),
             state_file_frames: usize::MAX,
             finished_frames: 4_096,
         }

@@ -10,14 +10,16 @@
 //! including changes by other processes. A process that is killed in between leaves an old revision in
 //! `state.json`, and the next open detects that.
 //!
-//! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is
-//! written only when that costs little. First, the time since the last write must be so long that the writing
+//! Files are written in portions ([`Portion`]), so that no call takes long, no matter how many files are out of
+//! date. If commands write files, the file of a changed frame is written at once, because it is small.
+//! `state.json` grows with the tree, so it is written only when that costs little. First, the time since the last write must be so long that the writing
 //! takes at most a hundredth of it (in a command, a two-thousandth). Second, the changes must have a tenth of
 //! the size of `state.json`, or there must have been no change for some seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -40,6 +42,8 @@ const COMMAND_TIME_SHARE: u64 = 2_000;
 const SIZE_SHARE: u64 = 10;
 /// Up to this size, `state.json` is written without regard to what has changed, in bytes.
 const SMALL_STATE: u64 = 64 << 10;
+/// Time from one portion of files to the next one, in milliseconds.
+const PORTION_INTERVAL: u64 = 25;
 /// Time without changes after which `state.json` is written although little has changed, in milliseconds.
 const PAUSE: u64 = 5_000;
 /// From this size on, in bytes, a frame's file is written every [`INTERVAL`] and not after every change.
@@ -49,6 +53,28 @@ const LOCK: &str = ".mirror.lock";
 /// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the
 /// mirror wait longer.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The most that one call writes, so that no caller waits long. The rest follows with later calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Portion {
+    /// Number of frames' files.
+    files: usize,
+    /// Time after which no other file is begun, in milliseconds.
+    time: u64,
+}
+
+impl Portion {
+    /// All files, for a caller that waits for them.
+    pub(crate) const ALL: Self = Self { files: usize::MAX, time: u64::MAX };
+    /// For a poll. Commands of other threads wait for it too.
+    pub(crate) const POLL: Self = Self { files: 64, time: 4 };
+    /// For a command, if commands write files: the time does not matter then as much as that the files of a
+    /// small command are written.
+    pub(crate) const COMMAND: Self = Self { files: 64, time: u64::MAX };
+    /// For the end of a process. It is not limited by time, so that the same files are written no matter how
+    /// fast the disk is.
+    pub(crate) const LAST: Self = Self { files: 512, time: u64::MAX };
+}
 
 /// The data that the mirror writes.
 pub(crate) trait Source {
@@ -105,11 +131,19 @@ pub(crate) struct Mirror {
     /// Frames whose files must be written before the next `state.json`, with the revision of the
     /// change.
     stale: BTreeMap<Handle, u64>,
-    /// The stale frames that this process changed by its last commands. Their files are written immediately.
+    /// The places of other frames, in the order of their creation, whose files belong to another history or
+    /// are missing. All files must be written again, and these still have to be.
+    unwritten: Range<usize>,
+    /// True: the files of changed frames are written by the command that changes them.
+    is_immediate: bool,
+    /// The stale frames that this process changed by its last commands, if their files are written at once.
     fresh: BTreeSet<Handle>,
     /// The other stale frames that this process changed: large ones, and those that one command left out
-    /// because it had changed too many. Some of their files are written every [`INTERVAL`].
+    /// because it had changed too many; all of them, if no command writes files. They are written every
+    /// [`INTERVAL`].
     waiting: BTreeSet<Handle>,
+    /// What the last portion has left unfinished. The next portion follows soon.
+    unfinished: Option<Due>,
     /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after
     /// every change, because many small changes of one frame would then cost the square of their number.
     large: BTreeSet<Handle>,
@@ -152,16 +186,20 @@ pub(crate) enum Due {
 }
 
 impl Mirror {
-    /// Creates the mirror of a folder, at the revision of its `state.json`.
-    pub(crate) fn new(folder: &Folder) -> Self {
+    /// Creates the mirror of a folder, at the revision of its `state.json`. `is_immediate`: commands write the
+    /// files of the frames that they change.
+    pub(crate) fn new(folder: &Folder, is_immediate: bool) -> Self {
         let is_whole = folder.kind(FRAMES).is_ok_and(|kind| kind == Some(Kind::Folder));
         let revision = layout::mirrored_revision(folder).filter(|_| is_whole);
         Self {
             folder: folder.clone(),
             lock: None,
             stale: BTreeMap::new(),
+            unwritten: 0..0,
+            is_immediate,
             fresh: BTreeSet::new(),
             waiting: BTreeSet::new(),
+            unfinished: None,
             large: BTreeSet::new(),
             is_unlisted: false,
             replaced: BTreeMap::new(),
@@ -183,30 +221,59 @@ impl Mirror {
         self.revision
     }
 
-    /// Marks the files of all frames as out of date, because they belong to another history or to none.
-    pub(crate) fn rewrite_all(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
+    /// Marks the files of all frames, whose number is given, as out of date, because they belong to
+    /// another history or to none.
+    pub(crate) fn rewrite_all(&mut self, frames: usize) {
+        self.is_noted = true;
         self.revision = 0;
         self.is_foreign = true;
         self.is_unlisted = false;
-        frames.for_each(|handle| self.note(handle, revision, false));
+        self.unwritten = 0..frames;
+    }
+
+    /// True if the files may belong to another history, so that none of them is known to be right.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// Marks the file of this frame as out of date since this revision. `own`: this process made the change.
     pub(crate) fn note(&mut self, handle: Handle, revision: u64, own: bool) {
         self.is_noted = true;
         self.stale.insert(handle, revision);
-        match (own, self.large.contains(&handle)) {
-            (true, false) => self.fresh.insert(handle),
-            (true, true) => self.waiting.insert(handle),
+        match (own, self.is_immediate && !self.large.contains(&handle)) {
+            (true, true) => self.fresh.insert(handle),
+            (true, false) => self.waiting.insert(handle),
             (false, _) => false,
         };
+    }
+
+    fn is_stale(&self, handle: Handle) -> bool {
+        self.stale.contains_key(&handle) || self.unwritten.contains(&handle.index())
+    }
+
+    /// Number of frames whose files are known to be out of date.
+    fn stale_frames(&self) -> usize {
+        if self.unwritten.is_empty() {
+            return self.stale.len();
+        }
+        let others = self.stale.keys().filter(|handle| !self.unwritten.contains(&handle.index())).count();
+        self.unwritten.len() + others
+    }
+
+    /// The next frames whose files are out of date: first those that this process has changed, then those that
+    /// others have changed.
+    fn next_stale(&self, most: usize) -> Vec<Handle> {
+        let unwritten = self.unwritten.clone().filter_map(Handle::from_index);
+        let unwritten = unwritten.filter(|handle| !self.stale.contains_key(handle));
+        let others = self.stale.keys().filter(|handle| !self.waiting.contains(*handle));
+        self.waiting.iter().chain(others).copied().chain(unwritten).take(most).collect()
     }
 
     /// True if the file of a frame is known to be out of date, so that it shows an earlier frame without
     /// being wrong.
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(crate) fn is_due(&self, handle: Handle) -> bool {
-        !self.is_foreign && self.stale.contains_key(&handle)
+        !self.is_foreign && self.is_stale(handle)
     }
 
     /// Notes that frames that are not listed have changed since [`Mirror::revision`]. Their files must be
@@ -231,12 +298,16 @@ impl Mirror {
     }
 
     pub(crate) fn status(&self) -> MirrorStatus {
-        MirrorStatus { revision: self.revision, stale_frames: self.stale.len(), error: self.error.clone() }
+        MirrorStatus { revision: self.revision, stale_frames: self.stale_frames(), error: self.error.clone() }
     }
 
     /// True if the files are up to date.
     pub(crate) fn is_current(&self, revision: u64) -> bool {
-        self.revision == revision && !self.is_unlisted && self.stale.is_empty() && self.replaced.is_empty()
+        self.revision == revision && !self.is_unlisted && !self.has_stale() && self.replaced.is_empty()
+    }
+
+    fn has_stale(&self) -> bool {
+        !self.stale.is_empty() || !self.unwritten.is_empty()
     }
 
     /// Notes when the last changes were made, that is, the changes since the previous call. Times are in
@@ -247,18 +318,26 @@ impl Mirror {
         }
     }
 
-    /// The time at which a write is due that does not belong to a command.
-    pub(crate) fn deadline(&self) -> u64 {
-        match self.has_waiting() {
-            true => self.state_deadline(TIME_SHARE).min(self.after_last_try(INTERVAL)),
-            false => self.state_deadline(TIME_SHARE),
+    /// The time at which a write is due that does not belong to a command. `None`: nothing has to be written.
+    /// `leaves_state`: other processes write `state.json`.
+    pub(crate) fn deadline(&self, revision: u64, leaves_state: bool) -> Option<u64> {
+        if self.unfinished.is_some() {
+            return Some(self.after_last_try(PORTION_INTERVAL));
         }
+        let frames = self.has_waiting().then(|| self.after_last_try(INTERVAL));
+        let has_state = !leaves_state && !self.is_current(revision);
+        let state = has_state.then(|| self.state_deadline(TIME_SHARE));
+        frames.into_iter().chain(state).min()
     }
 
     /// Returns the files that are due, in a poll or in a command.
     pub(crate) fn due(&self, now: u64, in_command: bool) -> Due {
-        if now >= self.state_deadline(if in_command { COMMAND_TIME_SHARE } else { TIME_SHARE }) {
+        let (share, pause) = if in_command { (COMMAND_TIME_SHARE, INTERVAL) } else { (TIME_SHARE, PORTION_INTERVAL) };
+        let continued = self.unfinished.filter(|_| now >= self.after_last_try(pause));
+        if continued == Some(Due::Everything) || now >= self.state_deadline(share) {
             Due::Everything
+        } else if let Some(due) = continued {
+            due
         } else if self.has_waiting() && now >= self.after_last_try(INTERVAL) {
             Due::Waiting
         } else {
@@ -303,6 +382,7 @@ impl Mirror {
         });
         self.error = result.clone().err();
         if self.error.is_some() {
+            self.unfinished = None;
             self.tried_at = Some(clock());
         }
         result
@@ -315,21 +395,31 @@ impl Mirror {
         }
     }
 
-    /// Writes the files of the frames that this process changed by its last commands, at most `most` of them.
-    /// The others wait.
-    pub(crate) fn write_fresh(&mut self, source: &impl Source, most: usize) -> Result<()> {
-        let fresh: Vec<Handle> = self.fresh.iter().copied().take(most).collect();
-        let written = self.write_frames(&fresh, source);
+    /// Writes a portion of the files of the frames that this process changed by its last commands. The others
+    /// wait.
+    pub(crate) fn write_fresh(
+        &mut self,
+        clock: &dyn Fn() -> u64,
+        source: &impl Source,
+        portion: Portion,
+    ) -> Result<()> {
+        let fresh: Vec<Handle> = self.fresh.iter().copied().take(portion.files).collect();
+        let written = self.write_frames(&fresh, clock, source, portion);
         self.waiting.append(&mut self.fresh);
         written
     }
 
-    /// Writes the files of the frames that this process changed, including frames that wait, at most `most`
-    /// of them.
-    pub(crate) fn write_waiting(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
+    /// Writes a portion of the files of the frames that this process changed, including frames that wait.
+    pub(crate) fn write_waiting(
+        &mut self,
+        clock: &dyn Fn() -> u64,
+        source: &impl Source,
+        portion: Portion,
+    ) -> Result<()> {
         self.waiting.append(&mut self.fresh);
-        let waiting: Vec<Handle> = self.waiting.iter().copied().take(most).collect();
-        let written = self.write_frames(&waiting, source);
+        let waiting: Vec<Handle> = self.waiting.iter().copied().take(portion.files).collect();
+        let written = self.write_frames(&waiting, clock, source, portion);
+        self.unfinished = (written.is_ok() && !self.waiting.is_empty()).then_some(Due::Waiting);
         self.tried_at = Some(clock());
         written
     }
@@ -346,17 +436,17 @@ impl Mirror {
         }
     }
 
-    /// Writes the files of all stale frames and then `state.json`. If there are more than `most` stale
+    /// Writes the files of all stale frames and then `state.json`. If the portion does not have all stale
     /// frames, the others and `state.json` remain for the next call.
-    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
+    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, portion: Portion) -> Result<()> {
         self.folder.make_subfolder(FRAMES)?;
         self.waiting.append(&mut self.fresh);
         self.waiting.retain(|handle| self.stale.contains_key(handle));
         if self.is_foreign || !self.is_current(source.revision()) {
-            let stale: Vec<Handle> = self.stale.keys().copied().take(most).collect();
-            self.write_frames(&stale, source)?;
+            self.write_frames(&self.next_stale(portion.files), clock, source, portion)?;
         }
-        if self.stale.is_empty() && (self.is_foreign || !self.is_current(source.revision())) {
+        self.unfinished = self.has_stale().then_some(Due::Everything);
+        if self.unfinished.is_none() && (self.is_foreign || !self.is_current(source.revision())) {
             let began = clock();
             self.folder.replace(STATE, |writer| source.write_state(writer))?;
             self.state_took = clock().saturating_sub(began);
@@ -428,8 +518,19 @@ impl Mirror {
         Ok(())
     }
 
-    fn write_frames(&mut self, handles: &[Handle], source: &impl Source) -> Result<()> {
-        for handle in handles {
+    /// Writes the files of these frames, in this order, as far as the time of the portion suffices.
+    fn write_frames(
+        &mut self,
+        handles: &[Handle],
+        clock: &dyn Fn() -> u64,
+        source: &impl Source,
+        portion: Portion,
+    ) -> Result<()> {
+        let begun = clock();
+        for (place, handle) in handles.iter().enumerate() {
+            if place > 0 && clock().saturating_sub(begun) >= portion.time {
+                break;
+            }
             let file = FrameFile { frame: &source.frame(*handle)?, revision: source.revision(), handle: *handle };
             let name = format!("{FRAMES}/{}.json", file_name(&file.frame.session_id, *handle));
             let text = serde_json::to_vec(&file).expect("a frame has only string keys and finite numbers");
@@ -442,6 +543,9 @@ impl Mirror {
             self.stale.remove(handle);
             self.fresh.remove(handle);
             self.waiting.remove(handle);
+            if handle.index() == self.unwritten.start && !self.unwritten.is_empty() {
+                self.unwritten.start += 1;
+            }
             self.changed = self.changed.saturating_add(text.len() as u64);
             match text.len() > LARGE {
                 true => self.large.insert(*handle),
@@ -449,7 +553,7 @@ impl Mirror {
             };
         }
         // The old file of a frame stays until its new file is written.
-        let written = self.replaced.keys().filter(|(_, handle)| !self.stale.contains_key(handle));
+        let written = self.replaced.keys().filter(|(_, handle)| !self.is_stale(*handle));
         for (session_id, handle) in written.cloned().collect::<Vec<_>>() {
             let name = file_name(&session_id, handle);
             // Keep the file if its name belongs to a frame that has the ID now.

@@ -125,7 +125,7 @@ const PROGRAM: Layers = &[
     ("common_options", &["folder", "sessions"]),
     ("export", &["chart", "output"]),
     ("view", &["chart", "failure", "output", "token"]),
-    ("proxy", &["caller", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
+    ("proxy", &["caller", "clock", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
     ("status_line", &["output"]),
     (
         "mcp",

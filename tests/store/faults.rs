@@ -9,11 +9,17 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::{
-    Error, Event, EventQuery, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store, Tree,
+    Error, Event, EventQuery, Mirroring, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store,
+    Tree,
 };
 use support::Queries;
 use support::faults::{self, Faulty, Place, Plan};
 use tempfile::{TempDir, tempdir};
+
+/// The options of a stack whose commands write files too, so that a fault strikes there.
+fn options() -> StackOptions {
+    StackOptions::default().mirror(Mirroring::WithCommands)
+}
 
 fn history(folder: &Path) -> Vec<Event> {
     let mut events = Vec::new();
@@ -29,7 +35,7 @@ fn history(folder: &Path) -> Vec<Event> {
 
 /// Checks that the tree equals the replay of the history, and that `state.json` equals the tree.
 pub(super) fn assert_sound(folder: &Path, context: &str) -> StackState {
-    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    let stack = Stack::open(folder, options()).unwrap();
     let mut tree = Tree::new();
     history(folder).iter().try_for_each(|event| tree.replay(event)).unwrap();
     assert_eq!(tree.state(), stack.state().unwrap(), "{context}: the tree is the replay of its events");
@@ -46,7 +52,7 @@ impl Place for FolderPlace {
     }
 
     fn stack(&self, store: Faulty) -> Stack {
-        Stack::open_with_store(self.0.path(), store, StackOptions::default()).unwrap()
+        Stack::open_with_store(self.0.path(), store, options()).unwrap()
     }
 
     fn commits_logs(&self) -> bool {
@@ -90,8 +96,7 @@ fn an_event_is_kept_whole_or_not_at_all() {
 #[test]
 fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
     let text = support::read_data("stack-state/state-scenario-B.json");
-    let expected =
-        Stack::from_state(StackState::from_json(&text).unwrap().0, StackOptions::default()).0.state().unwrap();
+    let expected = Stack::from_state(StackState::from_json(&text).unwrap().0, options()).0.state().unwrap();
     let mut failures = 0;
     for after in [false, true] {
         for call in 0.. {
@@ -100,13 +105,13 @@ fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
             fs::write(folder.join("state.json"), &text).unwrap();
             let plan = Plan::new(after);
             plan.fail_at(call);
-            let opened = Stack::open_with_store(folder, faulty(folder, &plan), StackOptions::default());
+            let opened = Stack::open_with_store(folder, faulty(folder, &plan), options());
             if let Err(error) = opened {
                 failures += 1;
                 assert!(error.to_string().ends_with("struck"), "{error}");
                 assert_eq!(fs::read_to_string(folder.join("state.json")).unwrap(), text, "the original is as it was");
             }
-            let stack = Stack::open(folder, StackOptions::default()).unwrap();
+            let stack = Stack::open(folder, options()).unwrap();
             assert_eq!(stack.state().unwrap().frames, expected.frames, "call {call}, after: {after}");
             assert_eq!(stack.active().is_some(), expected.active_frame_id.is_some());
             drop(stack);
@@ -134,14 +139,14 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
         // The stack has a history. Without a history, opening the stack would import the file that
         // blocks the mirror.
         let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
-        Stack::with_store(store, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+        Stack::with_store(store, options()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
         let place = folder.join(place);
         if what == "the folder" {
             fs::write(&place, "a file").unwrap();
         } else {
             fs::create_dir_all(place.join("x")).unwrap();
         }
-        let stack = Stack::open(folder, StackOptions::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let stack = Stack::open(folder, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
         for index in 2..6 {
             stack.push(NewFrame::new("Frame").id(format!("ses_{index}"))).unwrap();
         }
@@ -165,7 +170,7 @@ fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
     let folder = tempdir().unwrap();
     let plan = Plan::new(false);
     let store = faulty(folder.path(), &plan);
-    let stack = Stack::open_with_store(folder.path(), store, StackOptions::default()).unwrap();
+    let stack = Stack::open_with_store(folder.path(), store, options()).unwrap();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     // begin, snapshot_revision, read, append and commit succeed.
     plan.fail_at(5);
@@ -180,7 +185,7 @@ fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
 fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
     let folder = tempdir().unwrap();
     let clock = Arc::new(std::sync::atomic::AtomicU64::new(1_000));
-    let stack = Stack::open(folder.path(), support::options_at(&clock)).unwrap();
+    let stack = Stack::open(folder.path(), support::options_at(&clock).mirror(Mirroring::WithCommands)).unwrap();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
     lock.lock().unwrap();
@@ -202,7 +207,7 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
 #[test]
 fn a_flush_waits_for_others_as_long_as_it_may() {
     let folder = tempdir().unwrap();
-    let open = |busy_timeout| Stack::open(folder.path(), StackOptions::default().busy_timeout(busy_timeout));
+    let open = |busy_timeout| Stack::open(folder.path(), options().busy_timeout(busy_timeout));
     let (patient, hasty) = (open(60_000).unwrap(), open(20).unwrap());
     patient.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();

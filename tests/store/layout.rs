@@ -1,5 +1,5 @@
 //! Tests of the documented files: existing files are imported once, and the mirror keeps them up to date
-//! afterwards.
+//! afterwards, here with each command. `later` has the other ways.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::file_name;
 use callstack_core::{
-    Command, EventQuery, Frame, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack,
-    StackOptions, StackState, Tree,
+    Command, EventQuery, Frame, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, Mirroring, NewFrame, PopStatus,
+    Stack, StackOptions, StackState, Tree,
 };
-use support::{Queries, Random, options_at, read_data, read_frame_file, work};
+use support::{Queries, Random, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
 
+/// The options of a stack whose commands write the files of their frames.
+fn options() -> StackOptions {
+    StackOptions::default().mirror(Mirroring::WithCommands)
+}
+
+fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
+    support::options_at(now).mirror(Mirroring::WithCommands)
+}
+
 fn open(folder: &Path) -> Stack {
-    Stack::open(folder, StackOptions::default()).unwrap()
+    Stack::open(folder, options()).unwrap()
 }
 
 /// A folder with this `state.json` and these files below `frames/`.
@@ -72,7 +81,7 @@ fn states_of_the_original_are_imported_once() {
         let stack = open(folder.path());
         let (state, unreadable) = StackState::from_json(&text).unwrap();
         let ids: Vec<_> = state.frames.iter().map(|frame| frame.session_id.clone()).collect();
-        let (expected, inconsistent) = Stack::from_state(state, StackOptions::default());
+        let (expected, inconsistent) = Stack::from_state(state, options());
         assert_eq!(stack.upkeep().repairs(), [unreadable, inconsistent].concat(), "{name}");
         for id in ids {
             assert_eq!(stack.frame(id.as_str()).unwrap(), expected.frame(id.as_str()).unwrap(), "{name}");
@@ -100,7 +109,7 @@ fn an_import_replays_to_the_same_tree() {
         state.extra.insert("hostVersion".into(), "1.2".into());
         state.active_frame_id =
             state.frames.iter().find(|frame| frame.status.is_open()).map(|frame| frame.session_id.clone());
-        let (expected, _) = Stack::from_state(state.clone(), StackOptions::default());
+        let (expected, _) = Stack::from_state(state.clone(), options());
         let folder = folder_with(Some(state.to_json().as_bytes()), &[]);
         let stack = open(folder.path());
         let finished = |tree: &Tree| {
@@ -115,7 +124,7 @@ fn an_import_replays_to_the_same_tree() {
         assert_eq!(stack.state().unwrap().extra, expected.state().unwrap().extra, "unknown keys are kept");
         assert_eq!(stack.active(), expected.active());
         let history = stack.history().events(&EventQuery::default()).unwrap();
-        let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
+        let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), options()).unwrap();
         assert_eq!(again.state().unwrap(), stack.state().unwrap());
         assert_eq!(again.read(finished).unwrap(), orders[0]);
     }
@@ -137,7 +146,7 @@ fn every_beginning_of_a_state_keeps_every_whole_frame() {
             length >= end
         });
         let expected: Vec<String> = whole_frames.map(|number| format!("ses_{number}")).collect();
-        match Stack::open(folder.path(), StackOptions::default()) {
+        match Stack::open(folder.path(), options()) {
             Ok(stack) => {
                 let found: Vec<String> =
                     stack.state().unwrap().frames.into_iter().map(|frame| frame.session_id).collect();
@@ -178,7 +187,7 @@ fn unreadable_states_are_errors_and_stay_as_they_are() {
     ] {
         let folder = folder_with(Some(text), &[]);
         for attempt in 0..2 {
-            let error = Stack::open(folder.path(), StackOptions::default()).unwrap_err();
+            let error = Stack::open(folder.path(), options()).unwrap_err();
             assert_eq!(error.code(), code, "{error}");
             assert!(error.to_string().contains(message), "{error}\nshould say: {message}");
             assert_eq!(fs::read(folder.path().join("state.json")).unwrap(), text, "attempt {attempt}");
@@ -188,7 +197,7 @@ fn unreadable_states_are_errors_and_stay_as_they_are() {
     }
     let folder = tempdir().unwrap();
     fs::create_dir(folder.path().join("state.json")).unwrap();
-    let error = Stack::open(folder.path(), StackOptions::default()).unwrap_err();
+    let error = Stack::open(folder.path(), options()).unwrap_err();
     assert_eq!(error.code(), "io", "{error}");
     assert!(error.to_string().contains("state.json: it is a folder; move it away"), "{error}");
 }
@@ -406,7 +415,7 @@ fn the_places_of_frames_last() {
     stack.history().export(&mut history).unwrap();
     drop(stack);
     let rebuilt = tempdir().unwrap();
-    let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), StackOptions::default()).unwrap();
+    let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), options()).unwrap();
     assert_eq!((levels(&stack), stack.state().unwrap()), (expected.clone(), state.clone()), "rebuilt of its history");
     check_attempts(&stack);
 
@@ -590,7 +599,7 @@ fn the_mirror_follows_every_command() {
 fn the_state_of_a_large_tree_is_left_to_others_on_request() {
     let folder = tempdir().unwrap();
     let revision = || state_revision(folder.path());
-    let brief = || Stack::open(folder.path(), StackOptions::default().state_file_frames(2)).unwrap();
+    let brief = || Stack::open(folder.path(), options().state_file_frames(2)).unwrap();
     let stack = brief();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     stack.push(NewFrame::new("Small").id("ses_2")).unwrap();
@@ -703,7 +712,7 @@ fn a_state_that_takes_long_is_written_seldom() {
     let now = Arc::new(AtomicU64::new(10_000));
     // The clock advances by seven milliseconds each time it is read, so each write takes at least this time.
     let ticking = now.clone();
-    let options = StackOptions::default().clock(Arc::new(move || ticking.fetch_add(7, Ordering::Relaxed)));
+    let options = self::options().clock(Arc::new(move || ticking.fetch_add(7, Ordering::Relaxed)));
     let stack = Stack::open(folder.path(), options).unwrap();
     stack.push(NewFrame::new("Root").id("root")).unwrap();
     stack.files().flush().unwrap();
@@ -742,12 +751,12 @@ fn large_files_of_frames_and_those_of_large_commands_follow_soon() {
     stack.plan_children(root, children.collect()).unwrap();
     let files = || fs::read_dir(folder.path().join("frames")).unwrap().count();
     let mut found = files();
-    assert!((152 + 250..=152 + 256).contains(&found), "a command writes 256 files, there are {found}");
+    assert!((152 + 58..=152 + 64).contains(&found), "a command writes 64 files, there are {found}");
     while found < 152 + 600 {
         now.fetch_add(250, Ordering::Relaxed);
         stack.upkeep().poll();
         let more = files() - found;
-        assert!((1..=256).contains(&more), "a poll has written {more} files");
+        assert!((1..=64).contains(&more), "a poll has written {more} files");
         found += more;
     }
     stack.close().unwrap();
@@ -1015,7 +1024,7 @@ fn an_open_writes_a_large_mirror_in_installments() {
         counts.push(written());
     }
     assert!(counts.len() > 2, "{counts:?}");
-    assert!(counts.windows(2).all(|pair| pair[1] - pair[0] <= 256) && counts[0] <= 256, "{counts:?}");
+    assert!(counts.windows(2).all(|pair| pair[1] - pair[0] <= 64) && counts[0] <= 64, "{counts:?}");
     now.fetch_add(5_000, Ordering::Relaxed);
     stack.upkeep().poll();
     assert_mirrored(folder.path(), &stack);

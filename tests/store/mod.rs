@@ -8,6 +8,7 @@ mod health;
 mod histories;
 #[cfg(feature = "tools")]
 mod holding;
+mod later;
 mod layout;
 mod logs;
 mod panics;

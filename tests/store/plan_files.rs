@@ -7,7 +7,7 @@ use std::path::Path;
 use callstack_core::import::{self, Becomes, PlanField, PlanUpdate};
 use callstack_core::stack::PlanFileState;
 use callstack_core::{
-    Actor, FrameEdit, FrameStatus, Handle, HolderKind, NewFrame, PopStatus, Priority, Stack, StackOptions,
+    Actor, FrameEdit, FrameStatus, Handle, HolderKind, Mirroring, NewFrame, PopStatus, Priority, Stack, StackOptions,
 };
 use support::{Queries, Random};
 use tempfile::{TempDir, tempdir};
@@ -21,7 +21,7 @@ struct Side {
 impl Side {
     fn new() -> Self {
         let folder = tempdir().unwrap();
-        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default().mirror(Mirroring::WithCommands)).unwrap();
         Self { folder, stack: stack.as_actor(Actor::new(HolderKind::Person, "anna")) }
     }
 
@@ -92,7 +92,7 @@ fn a_plan_file_follows_the_stack_until_a_person_changes_it() {
 #[test]
 fn a_plan_file_is_written_whatever_state_json_is_left_to() {
     let folder = tempdir().unwrap();
-    let options = StackOptions::default().state_file_frames(3);
+    let options = StackOptions::default().mirror(Mirroring::WithCommands).state_file_frames(3);
     let stack = Stack::open(folder.path(), options.clone()).unwrap();
     let root = stack.push(NewFrame::new("Root").root()).unwrap();
     stack.files().begin_plan().unwrap();

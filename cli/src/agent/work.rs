@@ -145,6 +145,7 @@ impl<M: Model> Agent<M> {
         let mut was_begun = is_resumed;
         let mut steps = 0;
         loop {
+            self.stack.upkeep().poll();
             match self.stack.run(self.run).next()? {
                 Next::Over { status: FrameStatus::Completed, results } => {
                     let usage = self.stack.usage(self.run)?.total;
@@ -330,6 +331,7 @@ async fn over(stack: Stack, run: Handle) {
         sleep(LOOK_INTERVAL).await;
         // A problem of the stack is reported by the next command.
         let _ = stack.refresh();
+        stack.upkeep().poll();
         if !stack.read(|tree| tree.node(run).status().is_open()).unwrap_or(true) {
             return;
         }

@@ -183,6 +183,7 @@ fn work(worker: &Worker<'_>, arguments: &Arguments, shared: &Shared, worked: &mu
             if left.free + left.held + left.later == 0 && !arguments.wait {
                 break;
             }
+            worker.stack.upkeep().poll();
             thread::sleep(pause);
             pause = LOOKS.1.min(pause * 2);
             continue;

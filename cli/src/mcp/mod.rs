@@ -27,7 +27,7 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio;
 use tokio::select;
 use tokio::task::spawn_blocking;
-use tokio::time::interval;
+use tokio::time::sleep;
 
 use crate::caller::{Caller, run_name};
 use crate::ending::ended;
@@ -46,7 +46,7 @@ use server::{Server, Shared};
 #[cfg(feature = "proxy")]
 pub use server::{TOLD_BY_HOOKS, WORKER};
 
-/// The pause between two looks at what is due, such as writing `state.json`.
+/// The longest pause between two looks at what is due, such as writing `state.json`.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
@@ -140,12 +140,11 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
 
 /// Does what is due between calls.
 async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
-    let mut clock = interval(PAUSE);
     loop {
-        clock.tick().await;
         let shared = shared.clone();
         // A poll that fails is repeated.
-        let _ = spawn_blocking(move || shared.poll()).await;
+        let pause = spawn_blocking(move || shared.poll(PAUSE)).await.unwrap_or(PAUSE);
+        sleep(pause).await;
     }
 }
 

@@ -29,7 +29,7 @@ use super::person::{self, Outcome, Way};
 use super::progress::Progress;
 use super::{WATCHED, prompts, resources};
 use crate::caller::{self, Caller};
-use crate::clock::now;
+use crate::clock::{now, until_files_are_due};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
@@ -163,11 +163,11 @@ impl Shared {
         standing.filter(|_| WITHOUT_INSTRUCTIONS.contains(&agent)).map(String::as_str)
     }
 
-    /// Does what is due between calls.
-    pub fn poll(&self) {
-        if let Some(stack) = self.used() {
-            stack.upkeep().poll();
-        }
+    /// Does what is due between calls. Returns the time until more is due, at most `longest`.
+    pub fn poll(&self, longest: Duration) -> Duration {
+        let Some(stack) = self.used() else { return longest };
+        stack.upkeep().poll();
+        until_files_are_due(&stack, longest)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Stack>> {

@@ -21,6 +21,7 @@ use super::folding::LONGEST;
 use super::meter::Usage;
 use super::subagents::{Asking, Ended, Subagents, last_words};
 use crate::caller::{self, CODEX_TURN, Caller};
+use crate::clock::until_files_are_due;
 use crate::folder::StackFolder;
 
 /// How many requests may wait for the stack. Other requests are left out of the logs until their conversation
@@ -28,6 +29,8 @@ use crate::folder::StackFolder;
 const MOST_WAITING: usize = 64;
 /// How long the end waits for what is not recorded yet: the stack may be locked.
 const LONGEST_END: Duration = Duration::from_secs(5);
+/// Longest pause between two polls of the stack.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How many conversations are remembered: those that have sent a request last.
 const MOST_CONVERSATIONS: usize = 256;
 
@@ -143,7 +146,7 @@ struct Seen {
 
 impl Recorder {
     fn record_all(mut self, requests: &Receiver<News>) {
-        for news in requests {
+        while let Some(news) = self.next(requests) {
             // A fault in reading one request does not affect the next one.
             let recorded = catch_unwind(AssertUnwindSafe(|| match &news {
                 News::Asked(sent) => self.look(sent),
@@ -170,6 +173,22 @@ impl Recorder {
         }
         if let Some(stack) = self.stack {
             stack.leave();
+        }
+    }
+
+    /// Waits for the next request, and polls the stack meanwhile. `None`: there are no more.
+    fn next(&self, requests: &Receiver<News>) -> Option<News> {
+        loop {
+            let pause = self.stack.as_ref().map_or(PAUSE, |stack| until_files_are_due(stack, PAUSE));
+            match requests.recv_timeout(pause) {
+                Ok(news) => return Some(news),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(stack) = &self.stack {
+                        stack.upkeep().poll();
+                    }
+                }
+            }
         }
     }
 

@@ -43,7 +43,8 @@ impl Host<'_> {
     /// limit, expired suggestions, and answers to blocked frames, also answers from other processes. While
     /// the frame of a known session is blocked, a poll is due each second. Returns the effects, including the
     /// collected log lines. Call it at the time that [`Host::deadline`] returns. After the first call,
-    /// commands leave the writing of `state.json` to it.
+    /// commands leave `state.json` to it, also with
+    /// [`Mirroring::WithCommands`](crate::Mirroring::WithCommands).
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;

@@ -38,7 +38,7 @@ impl Journal {
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
-            mirror.rewrite_all(tree.handles(), tree.revision());
+            mirror.rewrite_all(tree.len());
         }
         Ok((tree, repair.into_iter().collect()))
     }

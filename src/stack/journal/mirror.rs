@@ -8,11 +8,7 @@ use crate::import::PLAN_FILE;
 use crate::stack::deadline::Deadline;
 use crate::stack::shared_tree::SharedTree;
 use crate::stack::span_clock::SpanClock;
-use crate::store::mirror::{Due, MirrorStatus};
-
-/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a
-/// command that changes a hundred thousand frames must not wait for their files.
-const INSTALLMENT: usize = 256;
+use crate::store::mirror::{Due, MirrorStatus, Portion};
 
 /// The state of the mirror that queries return.
 #[derive(Default)]
@@ -26,18 +22,21 @@ pub(in crate::stack) struct MirrorView {
 /// The files of the mirror to write.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::stack) enum MirrorScope {
-    /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
-    #[cfg(feature = "session")]
+    /// If commands write files: the files of the frames that this process has changed. A small portion.
     ChangedFrames,
     /// If `state.json` is due, and not left to other processes: the files of all changed frames, and then
     /// `state.json`. Else the files of the frames that the last commands have changed, and the files that
-    /// wait, when they are due. At most [`INSTALLMENT`] files of frames.
+    /// wait, when they are due. A small portion.
     Due,
-    /// As `Due`, but `state.json` is due less often, because a caller waits.
+    /// As `Due`, in calls with another purpose: only if commands write files.
+    DueBeside,
+    /// As `DueBeside`, but `state.json` is due less often, because the caller waits for a command.
     DueInCommand,
     /// All files, unless `state.json` is left to other processes: then the files of the frames that this
     /// process has changed.
     Rest,
+    /// As `Rest`, but only a portion, for the end of a process.
+    Last,
     /// All files.
     All,
 }
@@ -57,46 +56,51 @@ impl Journal {
         deadline: &Deadline,
     ) -> Result<()> {
         self.check_sound()?;
-        let leaves_state = self.leaves_state(tree);
+        let (leaves_state, writes_beside) = (self.leaves_state(tree), self.mirrors_with_commands);
         let Self { store: Some(store), mirror: Some(mirror), is_incomplete, .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(tree.read().revision());
         let clock = || clock.now();
         mirror.look(clock());
+        let is_beside =
+            matches!(scope, MirrorScope::ChangedFrames | MirrorScope::DueBeside | MirrorScope::DueInCommand);
+        if is_beside && !writes_beside {
+            return Ok(());
+        }
         let due = match scope {
             _ if !is_behind => Due::Fresh,
-            #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => Due::Fresh,
-            MirrorScope::Due | MirrorScope::DueInCommand => {
+            MirrorScope::Due | MirrorScope::DueBeside | MirrorScope::DueInCommand => {
                 let due = mirror.due(clock(), scope == MirrorScope::DueInCommand);
                 if leaves_state { due.min(Due::Waiting) } else { due }
             }
-            MirrorScope::Rest if leaves_state => Due::Waiting,
-            MirrorScope::Rest | MirrorScope::All => Due::Everything,
+            MirrorScope::Rest | MirrorScope::Last if leaves_state => Due::Waiting,
+            MirrorScope::Rest | MirrorScope::Last | MirrorScope::All => Due::Everything,
         };
-        #[cfg(feature = "session")]
         let is_in_turn = scope != MirrorScope::ChangedFrames;
-        #[cfg(not(feature = "session"))]
-        let is_in_turn = true;
         let wants_plan = is_in_turn && mirror.wants_plan(PLAN_FILE, tree.read().revision());
         if due == Due::Fresh && !mirror.is_prompt() && !wants_plan {
             return Ok(());
         }
-        let is_patient = matches!(scope, MirrorScope::Rest | MirrorScope::All);
-        let most = if is_patient { usize::MAX } else { INSTALLMENT };
+        let portion = match scope {
+            MirrorScope::Rest | MirrorScope::All => Portion::ALL,
+            MirrorScope::Last => Portion::LAST,
+            MirrorScope::Due => Portion::POLL,
+            _ => Portion::COMMAND,
+        };
         let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news(deadline.remaining())? {
                 catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
             }
             let written = tree.lend(|tree| match due {
-                Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
-                Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), most),
+                Due::Fresh => mirror.write_fresh(&clock, &TreeFiles::new(tree, false), portion),
+                Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), portion),
                 Due::Everything => {
                     mirror.follow_others(tree.revision());
                     if mirror.has_unlisted() {
                         list_changed(&mut **store, mirror, tree, deadline)?;
                     }
-                    mirror.write_all(&clock, &TreeFiles::new(tree, false), most)
+                    mirror.write_all(&clock, &TreeFiles::new(tree, false), portion)
                 }
             });
             // The documented files do not wait for it.
@@ -111,10 +115,10 @@ impl Journal {
     pub(in crate::stack) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
         let Some(mirror) = &self.mirror else { return MirrorView::default() };
         let status = mirror.status();
-        let is_due = self.damage.is_none() && !self.leaves_state(tree) && !mirror.is_current(tree.read().revision());
+        let deadline = || mirror.deadline(tree.read().revision(), self.leaves_state(tree));
         MirrorView {
             status: Some(MirrorStatus { error: self.damage.clone().or(status.error), ..status }),
-            deadline: is_due.then(|| mirror.deadline()),
+            deadline: if self.damage.is_none() { deadline() } else { None },
         }
     }
 

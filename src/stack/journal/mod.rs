@@ -22,9 +22,9 @@ mod tree_files;
 use self::catch_up::catch_up;
 pub(super) use self::mirror::{MirrorScope, MirrorView};
 pub(super) use self::tree_files::TreeFiles;
-use super::StackOptions;
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
+use super::{Mirroring, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::mirror::Mirror;
@@ -42,6 +42,8 @@ pub(super) struct Journal {
     pub(super) mirror: Option<Mirror>,
     /// The folder of the mirror and the logs.
     pub(super) folder: Option<Folder>,
+    /// True: calls that are not made for it write files of the mirror too.
+    mirrors_with_commands: bool,
     /// Number of frames above which `state.json` is left to other processes: see
     /// [`StackOptions::state_file_frames`](super::StackOptions::state_file_frames).
     state_file_frames: usize,
@@ -66,6 +68,7 @@ impl Journal {
             store: None,
             mirror: None,
             folder: None,
+            mirrors_with_commands: false,
             state_file_frames: usize::MAX,
             finished_frames: usize::MAX,
             syncs_logs: false,
@@ -83,9 +86,11 @@ impl Journal {
         options: &StackOptions,
     ) -> Self {
         let syncs_logs = options.durability == Durability::Full;
+        let mirrors_with_commands = options.mirror == Mirroring::WithCommands;
         let StackOptions { state_file_frames, finished_frames, .. } = *options;
-        let folder = folder.cloned();
-        Self { store: Some(store), mirror, folder, state_file_frames, finished_frames, syncs_logs, ..Self::none() }
+        let (store, folder) = (Some(store), folder.cloned());
+        let none = Self::none();
+        Self { store, mirror, folder, mirrors_with_commands, state_file_frames, finished_frames, syncs_logs, ..none }
     }
 
     /// Calls `run` in a transaction of the store, with the newest tree. What `run` does not commit is not

@@ -59,8 +59,11 @@ pub(super) fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own:
 /// one by one.
 pub(super) fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadline: &Deadline) -> Result<()> {
     let since = mirror.revision();
-    for handle in tree.checked(|tree| tree.changed_since(since))? {
-        mirror.note(handle, tree.revision(), false);
+    if mirror.is_foreign() {
+        mirror.rewrite_all(tree.len());
+    } else {
+        let changed = tree.checked(|tree| tree.changed_since(since))?;
+        changed.into_iter().for_each(|handle| mirror.note(handle, tree.revision(), false));
     }
     let mut replaced = Vec::new();
     let query = EventQuery::default().since(since).until(tree.revision()).kind("idReplaced");

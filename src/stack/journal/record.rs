@@ -57,7 +57,7 @@ fn commit_history(
     if let Some(Ok(HistoryLine::Base(head))) = history.next_if(|line| matches!(line, Ok(HistoryLine::Base(_)))) {
         tree = write_base(store, head, &mut history)?;
         if let Some(mirror) = mirror.as_deref_mut() {
-            mirror.rewrite_all(tree.handles(), tree.revision());
+            mirror.rewrite_all(tree.len());
         }
     } else if let Some(archive) = archive_of(store) {
         tree.use_archive(archive);

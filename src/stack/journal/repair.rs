@@ -11,6 +11,7 @@ use crate::stack::health::found_files;
 use crate::stack::shared_tree::SharedTree;
 use crate::stack::span_clock::SpanClock;
 use crate::store::layout;
+use crate::store::mirror::Portion;
 
 /// The folder with the files of the mirror as they were before a repair.
 const BEFORE_REPAIR: &str = "before-repair";
@@ -53,8 +54,8 @@ impl Journal {
                 }
                 if found.are_wrong || found.are_missing {
                     repaired.are_rewritten = true;
-                    mirror.rewrite_all(tree.handles(), tree.revision());
-                    mirror.write_all(&clock, &TreeFiles::new(tree, false), usize::MAX)?;
+                    mirror.rewrite_all(tree.len());
+                    mirror.write_all(&clock, &TreeFiles::new(tree, false), Portion::ALL)?;
                 }
                 Ok(())
             })

@@ -938,8 +938,8 @@ export abstract class StackMethods extends OpenStack {
 
   /**
    * Sets the settings of a host. They replace the environment variables `STACK_…`, which replace the
-   * defaults. From then on, effects include lines for the log of the host, and commands leave `state.json` to
-   * {@link Stack.poll}.
+   * defaults. From then on, effects include lines for the log of the host, and {@link Stack.poll} is expected
+   * to be called.
    *
    * @param settings - The settings. Every key is optional.
    * @returns A message for each invalid setting. An invalid setting is ignored; it is not an error of this
@@ -966,11 +966,12 @@ export abstract class StackMethods extends OpenStack {
   }
 
   /**
-   * Does work that is due: writes `state.json` if it is out of date and writing costs little compared with
-   * the changes, or 5 s after the last change; completes idle subagents; stops calls at their time limit;
-   * returns lines for the log. The host calls this function at the time that {@link Stack.deadline} returns.
-   * From the first call on, commands leave `state.json` to this function. A failure to write the files is not
-   * an error of this function; {@link Stack.info} returns it as `mirror.error`.
+   * Does work that is due: writes the files beside the database in small portions, those of changed frames
+   * every 250 ms, and `state.json` if writing costs little compared with the changes, or 5 s after the last
+   * change; completes idle subagents; stops calls at their time limit; returns lines for the log. The host
+   * calls this function at the time that {@link Stack.deadline} returns. With the option `mirror:
+   * "withCommands"`, commands leave `state.json` to this function from the first call on. A failure to write
+   * the files is not an error of this function; {@link Stack.info} returns it as `mirror.error`.
    *
    * @returns What the host must do, in this order. A caller that does not take the effects loses them, so it
    * must not have reported events.

@@ -1441,6 +1441,21 @@ export interface MirrorStatus {
 }
 
 /**
+ * When the documented files beside the database, `state.json` and `frames/`, are written. They never say more
+ * than the database: a command is safe when it returns, no matter when its files are written.
+ *
+ * `"off"`: There are no such files. Files that an earlier process has written stay as they are.
+ *
+ * `"later"`: Calls that are made for it write them: `stack.upkeep().poll()` and `stack.host().poll()` in
+ * small portions, `flush` and `close` all of them, the end of the stack too. Neither a command nor an open
+ * writes them. The default.
+ *
+ * `"withCommands"`: Each command also writes the files of the frames that it has changed, and an open begins
+ * to write what is missing. For hosts that do not poll, and whose readers must see a change at once.
+ */
+export type Mirroring = "off" | "later" | "withCommands"
+
+/**
  * A result that the conversation of a frame does not have: its child has ended after the work on the frame
  * was interrupted.
  */
@@ -2586,11 +2601,16 @@ export interface StackOptions {
    * are needed. Default 4096.
    */
   finishedFrames?: number | undefined
-  /** Whether `state.json` and `frames/` beside the database are kept up to date. Default true. */
-  mirror?: boolean | undefined
   /**
-   * In stacks with more frames than this, commands do not write `state.json`: `flush` and other processes do.
-   * For programs that make one change and end. Default: commands always write it.
+   * When `state.json` and `frames/` beside the database are written. `"later"` (default): by `flush`, by
+   * `poll` in small portions, and at the end of the stack, not by commands. `"withCommands"`: each command
+   * also writes the files of the frames that it has changed. `"off"`: never. `true` means `"later"`, `false`
+   * means `"off"`.
+   */
+  mirror?: Mirroring | boolean | undefined
+  /**
+   * In stacks with more frames than this, only `flush` and other processes write `state.json`. For programs
+   * that make one change and end. Default: it is always written.
    */
   stateFileFrames?: number | undefined
 }

@@ -220,6 +220,7 @@ impl Worker<'_> {
                     Err(error) => return Ok(Err(lost(error)?)),
                 }
             }
+            self.stack.upkeep().poll();
             thread::sleep(pause);
             pause = CHECKS.1.min(pause * 2);
         }
