@@ -221,13 +221,16 @@ impl Stack {
     }
 
     /// Executes commands one after the other as one commit: all of them are kept, or none. A command that is
-    /// refused does not stop the others. Returns the errors of the refused commands.
+    /// refused does not stop the others. Returns the errors of the refused commands, with their places.
     ///
     /// # Errors
     /// The reason why the commit has failed, and its first event if the commands were decided: the store may
     /// have kept the commit.
     #[cfg(feature = "session")]
-    fn execute_together(&self, commands: Vec<Command>) -> std::result::Result<Vec<Error>, (Error, Option<Box<Event>>)> {
+    fn execute_together(
+        &self,
+        commands: Vec<Command>,
+    ) -> std::result::Result<Vec<(usize, Error)>, (Error, Option<Box<Event>>)> {
         let (mut refused, mut first) = (Vec::new(), None);
         let committed = self.commit(
             || commands,

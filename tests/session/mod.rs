@@ -4,6 +4,8 @@
 mod advice;
 mod answers;
 #[cfg(all(feature = "sqlite", feature = "tools"))]
+mod commits;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
 mod conversation;
 mod endings;
 mod host;

@@ -4,7 +4,7 @@ use std::mem;
 
 use super::log_lines::refused;
 use crate::error::{Error, ErrorClass, Result};
-use crate::frame::{Event, Handle};
+use crate::frame::{Event, FrameRef, Handle};
 use crate::session::calls::{self, CallId};
 use crate::session::{Action, Effect, Turn, call_title};
 use crate::stack::Stack;
@@ -71,15 +71,16 @@ impl Turns<'_> {
         })
     }
 
-    /// Carries out actions in their order, and ends the calls whose frames could not be resumed. Commands
-    /// that follow each other are one commit, so that a crash leaves all of them or none. A commit ends where
-    /// a frame gets another ID, where a host begins a frame, and where a call is answered.
+    /// Carries out actions in their order, and ends the calls whose frames could not be begun. All commands are
+    /// one commit, so that a crash leaves all of them or none, and so that the disk or the server is waited
+    /// for once. Exceptions: a commit ends before lines for a log that the commit moves, and before lines that
+    /// have to be compared with lines of the same commit.
     fn carry_out(&self, actions: Vec<Action>) -> Vec<Effect> {
         let (mut effects, ended) = self.stack.broken_by_panic(|| {
-            let mut carrying = Carrying { stack: self.stack, commands: Vec::new(), effects: Vec::new() };
-            let ended: Vec<_> = actions.into_iter().filter_map(|action| carrying.carry_out(action)).collect();
+            let mut carrying = Carrying::new(self.stack);
+            actions.into_iter().for_each(|action| carrying.carry_out(action));
             carrying.commit();
-            (carrying.effects, ended)
+            (carrying.effects, carrying.ended)
         });
         for (call, problem) in ended {
             let ((), actions) = self.decide(|turn| turn.not_begun(call, problem));
@@ -94,61 +95,117 @@ struct Carrying<'a> {
     stack: &'a Stack,
     /// Commands that are not committed yet.
     commands: Vec<Command>,
+    /// What the commit decides: see [`Later`].
+    later: Vec<Later>,
     effects: Vec<Effect>,
+    /// The calls that have to end because their frames could not be begun, and the reasons.
+    ended: Vec<(CallId, String)>,
 }
 
-impl Carrying<'_> {
-    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and
-    /// the reason.
-    fn carry_out(&mut self, action: Action) -> Option<(CallId, String)> {
+/// An effect that follows from the commands that are not committed yet, with the number of effects before it.
+enum Later {
+    /// A call begins with the command in this place.
+    Begin { before: usize, place: usize, call: CallId, prompt: Option<Effect> },
+    /// A call is answered from the tree after the commit.
+    Answer { before: usize, call: CallId, handle: Handle, caller: String, problem: Option<String> },
+}
+
+impl<'a> Carrying<'a> {
+    fn new(stack: &'a Stack) -> Self {
+        Self { stack, commands: Vec::new(), later: Vec::new(), effects: Vec::new(), ended: Vec::new() }
+    }
+
+    /// Carries out an action, perhaps together with later ones.
+    fn carry_out(&mut self, action: Action) {
         match action {
             Action::Command(command) => self.command(*command),
             Action::Begin { call, handle, caller, session_id, prompt } => {
-                self.commit();
                 let (frame, host, lease) = (handle.into(), self.stack.host_id(), self.stack.call_lease());
                 let limits = Box::new(self.stack.root_limits());
-                match self.stack.execute(Command::BeginCall { frame, session_id, caller, host, lease, limits }) {
-                    Err(error) => return Some((call, error.to_string())),
-                    Ok(_) => self.effects.extend(prompt),
-                }
+                let (before, place) = (self.effects.len(), self.commands.len());
+                self.later.push(Later::Begin { before, place, call, prompt });
+                self.command(Command::BeginCall { frame, session_id, caller, host, lease, limits });
             }
             Action::End { handle } => {
                 let host = self.stack.inner.host.id().unwrap_or_default();
                 self.command(Command::EndCall { frame: handle.into(), host, interrupted: false });
             }
             Action::KeepMessages { frame, messages, may_repeat } => {
-                // The frame may be new, and its log may get lines that these repeat.
-                let adds_lines = |command: &Command| matches!(command, Command::AppendLog { .. });
-                if self.stack.resolve(frame.clone()).is_err() || self.commands.iter().any(adds_lines) {
+                // The log may get lines that these repeat, or the frame may be made in another way than by its
+                // session.
+                let is_unknown = self.stack.resolve(frame.clone()).is_err();
+                let is_new = is_unknown && self.commands.iter().any(|command| makes(command, &frame));
+                if (is_unknown && !is_new) || (may_repeat && self.commands.iter().any(adds_lines)) {
                     self.commit();
                 }
-                if let Some(entries) = self.stack.lines_to_keep(&frame, messages, may_repeat) {
+                if let Some(entries) = self.stack.lines_to_keep(&frame, messages, may_repeat, is_new) {
                     self.command(Command::AppendLog { frame, entries });
                 }
             }
             Action::Answer { call, handle, caller, problem } => {
-                self.commit();
-                let answer = self.stack.answer_of_call(call, handle, &caller, problem.as_deref());
-                self.effects.push(answer);
+                let before = self.effects.len();
+                self.later.push(Later::Answer { before, call, handle, caller, problem });
             }
             Action::Effect(effect) => self.effects.push(effect),
         }
-        None
     }
 
     fn command(&mut self, command: Command) {
-        // The lines that follow belong to the log under its new name.
-        let moves_log = matches!(command, Command::ReplaceId { .. } | Command::Enter { .. });
-        self.commands.push(command);
-        if moves_log {
+        // The lines belong to the log under its new name.
+        if adds_lines(&command) && self.commands.iter().any(moves_log) {
             self.commit();
         }
+        self.commands.push(command);
     }
 
     fn commit(&mut self) {
         let commands = mem::take(&mut self.commands);
-        self.effects.extend(self.stack.execute_or_postpone(commands).iter().map(refused));
+        let count = commands.len();
+        let errors = self.stack.execute_or_postpone(commands);
+        let mut begins = Vec::new();
+        let mut made = Vec::new();
+        for later in mem::take(&mut self.later) {
+            match later {
+                Later::Begin { before, place, call, prompt } => {
+                    begins.push(place);
+                    match errors.iter().find(|(failed, _)| failed.is_none_or(|failed| failed == place)) {
+                        Some((_, error)) => self.ended.push((call, error.to_string())),
+                        None => made.extend(prompt.map(|prompt| (before, prompt))),
+                    }
+                }
+                Later::Answer { before, call, handle, caller, problem } => {
+                    made.push((before, self.stack.answer_of_call(call, handle, &caller, problem.as_deref())));
+                }
+            }
+        }
+        // From the last one, so that the places of the others stay.
+        made.into_iter().rev().for_each(|(before, effect)| self.effects.insert(before, effect));
+        // The end of a call says why it could not begin.
+        let is_of_begin = |failed: &Option<usize>| match failed {
+            Some(failed) => begins.contains(failed),
+            None => begins.len() == count,
+        };
+        let reported = errors.iter().filter(|(failed, _)| !is_of_begin(failed));
+        self.effects.extend(reported.map(|(_, error)| refused(error)));
     }
+}
+
+/// True if a command makes the frame of this session.
+fn makes(command: &Command, frame: &FrameRef) -> bool {
+    matches!((command, frame), (Command::Ensure { session_id, .. }, FrameRef::Id(id)) if session_id == id)
+}
+
+/// True if a command adds lines to a log.
+fn adds_lines(command: &Command) -> bool {
+    matches!(command, Command::AppendLog { .. } | Command::RecordConversation { .. })
+}
+
+/// True if a command may give a log another name.
+fn moves_log(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::ReplaceId { .. } | Command::Enter { .. } | Command::BeginCall { session_id: Some(_), .. }
+    )
 }
 
 impl Stack {
@@ -183,29 +240,34 @@ impl Stack {
     }
 
     /// Executes commands of a turn together. If the journal does not allow them now, one of the next turns
-    /// executes them: the decision that they follow from is made, and is not made again. Returns the errors.
-    fn execute_or_postpone(&self, commands: Vec<Command>) -> Vec<Error> {
+    /// executes them: the decision that they follow from is made, and is not made again. A call that cannot
+    /// begin now does not begin later. Returns the errors with the places of the commands; without a place,
+    /// it is that of all commands.
+    fn execute_or_postpone(&self, commands: Vec<Command>) -> Vec<(Option<usize>, Error)> {
         if commands.is_empty() {
             return Vec::new();
         }
         let (error, first) = match self.execute_together(commands.clone()) {
-            Ok(refused) => return refused,
+            Ok(refused) => return refused.into_iter().map(|(place, error)| (Some(place), error)).collect(),
             Err(failure) => failure,
         };
         let is_of_journal = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
         let is_line = |command: &Command| matches!(command, Command::AppendLog { .. });
+        let places: Vec<usize> = (0..commands.len()).filter(|place| !is_line(&commands[*place])).collect();
         let (lines, others): (Vec<Command>, Vec<Command>) = commands.iter().cloned().partition(is_line);
         // A log that cannot be written does not prevent other records.
         let failed = Postponed { commands, first };
         if is_of_journal && !lines.is_empty() && !others.is_empty() && self.has_kept(&failed) == Ok(false) {
             let errors = self.execute_or_postpone(others);
             self.postpone(Postponed { commands: lines, first: None });
-            return [error].into_iter().chain(errors).collect();
+            let line = failed.commands.iter().position(is_line);
+            let placed = errors.into_iter().map(|(place, error)| (place.map(|place| places[place]), error));
+            return [(line, error)].into_iter().chain(placed).collect();
         }
         if is_of_journal {
             self.postpone(failed);
         }
-        vec![error]
+        vec![(None, error)]
     }
 
     fn postpone(&self, Postponed { commands, first }: Postponed) {
@@ -213,6 +275,7 @@ impl Stack {
         let waiting: usize = postponed.iter().map(|postponed| postponed.commands.len()).sum();
         // Lines of logs have the texts of messages, so fewer of them wait.
         let may_wait = |command: &Command| match command {
+            Command::BeginCall { .. } => false,
             Command::AppendLog { .. } => waiting < MOST_POSTPONED / 10,
             _ => waiting < MOST_POSTPONED,
         };

@@ -179,21 +179,22 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
 }
 
 /// Decides several commands of an actor as one commit. Each command is decided on the tree after the commands
-/// before it. Returns the errors of the commands that are refused; these commands change nothing.
+/// before it. Returns the errors of the commands that are refused, with their places in the list; these
+/// commands change nothing.
 #[cfg(feature = "session")]
 pub(crate) fn decide_each(
     tree: &Tree,
     actor: Option<&Actor>,
     commands: Vec<Command>,
     now: u64,
-) -> (Commit, Vec<Error>) {
-    let mut refused = Vec::new();
-    let decide = |tree: &Tree, command| match decide_as(tree, actor, command, now) {
-        Ok(commit) => Ok(commit),
-        Err(error) => {
-            refused.push(error);
-            Ok(Commit::default())
-        }
+) -> (Commit, Vec<(usize, Error)>) {
+    let (mut refused, mut places) = (Vec::new(), 0..);
+    let decide = |tree: &Tree, command| {
+        let place = places.next().unwrap_or_default();
+        Ok(decide_as(tree, actor, command, now).unwrap_or_else(|error| {
+            refused.push((place, error));
+            Commit::default()
+        }))
     };
     let commit = in_turn(tree, actor, commands, decide).unwrap_or_default();
     (commit, refused)
