@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use callstack_core::{NewFrame, Settings, Stack, StackOptions, Tree};
+use callstack_core::{Mirroring, NewFrame, Settings, Stack, StackOptions, Tree};
 use serde_json::{Value, json};
 use trees::Texts;
 
@@ -88,12 +88,12 @@ fn main() {
 
     let memory = with_root(Stack::in_memory());
     let push_memory = time(1_000, |number| push(&memory, number));
-    let open = |name: &str, mirror: bool| {
+    let open = |name: &str, mirror: Mirroring| {
         with_root(Stack::open(folder.join(name), StackOptions::default().mirror(mirror)).unwrap())
     };
-    let bare = open("rust-bare", false);
+    let bare = open("rust-bare", Mirroring::Off);
     let push_sqlite = time(100, |number| push(&bare, number));
-    let mirrored = open("rust-mirrored", true);
+    let mirrored = open("rust-mirrored", Mirroring::WithCommands);
     let push_mirrored = time(100, |number| push(&mirrored, number));
     println!(
         "{}",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use callstack_core::frame::{MemoryModel, NewChunk, Register, RunSettings, ToolCall};
 use callstack_core::memory::{NewRun, Next, Operation, Reply};
-use callstack_core::{Handle, Stack, StackOptions};
+use callstack_core::{Handle, Mirroring, Stack, StackOptions};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tempfile::TempDir;
 
@@ -65,7 +65,7 @@ fn push() -> Operation {
 /// Measures a push and a pop including everything that they write to the disk: the events, the logs of the
 /// frames, and, in the variant `_mirrored`, the mirror.
 fn durable(criterion: &mut Criterion) {
-    for (suffix, mirror) in [("", false), ("_mirrored", true)] {
+    for (suffix, mirror) in [("", Mirroring::Off), ("_mirrored", Mirroring::WithCommands)] {
         let folder = folder();
         let stack = Stack::open(folder.path(), StackOptions::default().mirror(mirror)).unwrap();
         let run = start(&stack);

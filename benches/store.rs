@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use callstack_core::{
-    Command, Durability, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Results, Stack, StackOptions,
-    Tree,
+    Command, Durability, Frame, FrameStatus, Handle, MemoryStore, Mirroring, NewFrame, PopStatus, Results, Stack,
+    StackOptions, Tree,
 };
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tempfile::TempDir;
@@ -113,9 +113,11 @@ fn pushes(stack: &Stack, size: usize, first: usize, count: usize) -> Duration {
 fn push(criterion: &mut Criterion) {
     let without_mirror = StackOptions::default().mirror(false);
     let full = without_mirror.clone().durability(Durability::Full);
-    for (name, options) in
-        [("store/push_mirrored", StackOptions::default()), ("store/push", without_mirror), ("store/push_full", full)]
-    {
+    for (name, options) in [
+        ("store/push_mirrored", StackOptions::default().mirror(Mirroring::WithCommands)),
+        ("store/push", without_mirror),
+        ("store/push_full", full),
+    ] {
         let mut group = criterion.benchmark_group(name);
         for size in SIZES {
             let history = history_of(size, texts(size));

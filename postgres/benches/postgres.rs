@@ -1,8 +1,8 @@
 //! Measures stacks in PostgreSQL, with a durable server of their own on this machine: a push and a refresh,
-//! over a socket and over a slow network; commits of one stack and of a thousand; how large a stack is, and
-//! how long opening it takes.
+//! over a socket and over a slow network; an import of ten thousand frames over that network; commits of one
+//! stack and of a thousand; how large a stack is, and how long opening it takes.
 //!
-//! `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack,
+//! `POSTGRES_BENCH_ONLY=import` measures only the import, `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack,
 //! `POSTGRES_BENCH_SECONDS` the time for each number of commits.
 
 use std::env;
@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
 use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
 
 #[allow(dead_code)]
@@ -27,18 +27,26 @@ const SAMPLES: usize = 3_000;
 /// Frames of a finished tree, and of the active one.
 const TREE: usize = 31;
 const ACTIVE: usize = 100;
+/// Frames of an import.
+const IMPORTED: usize = 10_000;
 
 fn main() {
     let server = Server::start(Disk::Durable, "shared_buffers = 512MB\nmax_wal_size = 8GB");
     let database = server.database();
     println!("disk/fdatasync: {}", shown(&syncs()));
+    let port = slow_network(server.port(), Duration::from_micros(500));
+    let far_url =
+        |name: &str| format!("postgres://owner@127.0.0.1:{port}/{}/{name}?sslmode=disable", database_of(&database));
+    import(&far_url("import"));
+    if env::var("POSTGRES_BENCH_ONLY").is_ok_and(|only| only == "import") {
+        return;
+    }
     let stack = open(&format!("{database}/socket"));
     let pushes = pushes(&stack);
     println!("postgres/push/socket: {}", shown(&pushes));
     println!("postgres/refresh/socket: {}", shown(&times(|| assert!(!stack.refresh().unwrap()))));
 
-    let port = slow_network(server.port(), Duration::from_micros(500));
-    let far = open(&format!("postgres://owner@127.0.0.1:{port}/{}/far?sslmode=disable", database_of(&database)));
+    let far = open(&far_url("far"));
     far.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let round_trip = mean(&few(|| assert!(!far.refresh().unwrap())));
     let push = mean(&few(|| {
@@ -62,6 +70,35 @@ fn main() {
         );
     }
     large(&server, &database);
+}
+
+/// Imports frames, plans as many, and brings them up to date, each as one commit.
+fn import(url: &str) {
+    let stack = open(url);
+    let timed = |what: &str, run: &dyn Fn()| {
+        let begun = Instant::now();
+        run();
+        println!("postgres/{what}/network/{IMPORTED}: {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
+    };
+    let frame = |number: usize| Frame {
+        session_id: format!("ses_{number:08}"),
+        parent_session_id: (number > 0).then(|| format!("ses_{:08}", (number - 1) / 8)),
+        status: FrameStatus::Planned,
+        title: format!("Part {number}"),
+        success_criteria: words(number, 30),
+        ..Frame::default()
+    };
+    timed("import", &|| drop(stack.import((0..IMPORTED).map(frame).collect()).unwrap()));
+    let child = |number: usize| NewFrame::new(format!("Child {number}")).criteria(words(number, 30));
+    timed("plan_children", &|| {
+        drop(stack.plan_children("ses_00000000", (0..IMPORTED).map(child).collect()).unwrap());
+    });
+}
+
+/// Words that differ from frame to frame.
+fn words(seed: usize, count: usize) -> String {
+    let words = (0..count).map(|place| format!("w{:06x}", (seed * 7_919 + place * 104_729) % 0xff_ffff));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Times of writes of 8 KB that wait for the disk, as the commit of a server does.
@@ -239,10 +276,7 @@ fn large(server: &Server, database: &str) {
 
 /// Finished trees of frames of 2 KB, and an active one.
 fn fill(stack: &Stack, frames: usize) {
-    let text = |seed: usize| {
-        let words = (0..120).map(|place| format!("w{:06x}", (seed * 7_919 + place * 104_729) % 0xff_ffff));
-        words.collect::<Vec<_>>().join(" ")
-    };
+    let text = |seed: usize| words(seed, 120);
     for tree in 0..frames.div_ceil(TREE) {
         let root = stack.push(NewFrame::new(format!("Tree {tree}")).criteria(text(tree)).root()).unwrap();
         for child in 1..TREE {

@@ -69,7 +69,7 @@ const context = stack.context(frame)
 const batch = Array(BATCH).fill(frame)
 const memory = withRoot(Stack.inMemory())
 const bare = withRoot(Stack.open(join(folder, "bare"), { mirror: false }))
-const mirrored = withRoot(Stack.open(join(folder, "mirrored")))
+const mirrored = withRoot(Stack.open(join(folder, "mirrored"), { mirror: "withCommands" }))
 /** Makes contexts in one call. Earlier versions, which are measured too, have no function for that. */
 const contexts = (frames) => stack.contexts?.(frames) ?? frames.map((frame) => stack.context(frame))
 /** Reads what hosts with a prompt cache read. */

@@ -116,7 +116,7 @@ def main() -> None:
         batch = [frame] * BATCH
         memory = Stack.in_memory()
         bare = Stack.open(folder / "bare", {"mirror": False})
-        mirrored = Stack.open(folder / "mirrored")
+        mirrored = Stack.open(folder / "mirrored", {"mirror": "withCommands"})
         here = {
             "cached": measure(10_000, lambda _: read(stack.context(frame))),
             "batch": each(measure(1_000, contexts), BATCH),
