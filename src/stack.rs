@@ -230,7 +230,7 @@ impl Stack {
     fn execute_together(
         &self,
         commands: Vec<Command>,
-    ) -> std::result::Result<Vec<(usize, Error)>, (Error, Option<Box<Event>>)> {
+    ) -> std::result::Result<RefusedCommands, (Error, Option<Box<Event>>)> {
         let (mut refused, mut first) = (Vec::new(), None);
         let committed = self.commit(
             || commands,
@@ -403,6 +403,10 @@ impl Stack {
         format!("{prefix}{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
     }
 }
+
+/// The errors of commands that were refused, with their places among the commands that were executed together.
+#[cfg(feature = "session")]
+type RefusedCommands = Vec<(usize, Error)>;
 
 /// A running command. When it is dropped, it closes the journal of a broken stack, and updates the state of
 /// the mirror that queries return.

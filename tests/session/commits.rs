@@ -9,7 +9,6 @@ use callstack_core::{
     ToolSet, import, tools,
 };
 use serde_json::{Value, json};
-use support::Queries;
 use support::wrapped::{Hooks, StoreCall, Wrapped};
 use tempfile::{TempDir, tempdir};
 
