@@ -108,6 +108,14 @@ impl ChildIndex {
         (revision >= self.made_at).then(|| changes.inspect(|_| step()).map(|(_, child)| *child))
     }
 
+    /// All that it says, for tests.
+    #[cfg(test)]
+    pub(super) fn content(&self) -> String {
+        let known: std::collections::BTreeMap<_, _> = self.known.iter().collect();
+        let lists: Vec<Vec<_>> = self.lists.iter().map(|list| list.iter().collect()).collect();
+        format!("{known:?} {lists:?} {:?} {:?}", self.counts, self.changes.iter().collect::<Vec<_>>())
+    }
+
     fn note(&mut self, child: Handle, new: Option<Known>) {
         let old = match new {
             Some(new) => self.known.insert(child, new),

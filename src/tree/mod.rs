@@ -15,6 +15,8 @@ mod costs;
 mod decide;
 mod dependency_order;
 mod derived;
+#[cfg(test)]
+mod derived_tests;
 mod given;
 #[cfg(test)]
 mod growth_tests;
