@@ -21,6 +21,16 @@ fn cold(criterion: &mut Criterion) {
     }
 }
 
+/// Measures the context of a frame that has the same depth, and as many frames beside and above it, as the one
+/// in [`cold`] has, in a tree of only these frames.
+fn path(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("context/path");
+    for count in [10_000, 1_000_000] {
+        let texts = if count <= 10_000 { Texts::Large } else { Texts::Small };
+        uncached(&mut group, count, || trees::path(count, 8, texts));
+    }
+}
+
 /// Measures the context of the last frame of a tree. The tree is created only if this benchmark is selected.
 fn uncached(group: &mut BenchmarkGroup<'_, WallTime>, parameter: usize, make: impl Fn() -> Stack) {
     let stack = LazyCell::new(make);
@@ -85,6 +95,6 @@ fn cached_and_limit(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
-    targets = cached_and_limit, cold, tour, shapes, first
+    targets = cached_and_limit, cold, path, tour, shapes, first
 }
 criterion_main!(benches);

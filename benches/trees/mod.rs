@@ -32,6 +32,16 @@ pub fn full(count: usize, fan_out: usize, texts: Texts) -> Stack {
     of_frames(count, texts, |index| index.checked_sub(1).map(|index| index / fan_out), |index| open[index])
 }
 
+/// Creates only the path to the last frame of such a tree, with the siblings of the frames on the path: a small
+/// tree in which that frame is as deep, and has as many frames beside and above it.
+pub fn path(count: usize, fan_out: usize, texts: Texts) -> Stack {
+    let levels = std::iter::successors(Some(count - 1), |index| index.checked_sub(1).map(|index| index / fan_out));
+    let depth = levels.count() - 1;
+    // The last frame of each level is open, and the next level is below it.
+    let parent = |index: usize| index.checked_sub(1).map(|before| before / fan_out * fan_out);
+    of_frames(1 + depth * fan_out, texts, parent, |index| index % fan_out == 0)
+}
+
 /// Creates a root with `count` completed children and one child in progress.
 pub fn wide(count: usize) -> Stack {
     of_frames(count + 2, Texts::Small, |index| (index > 0).then_some(0), |index| index == 0 || index == count + 1)

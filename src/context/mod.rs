@@ -59,6 +59,7 @@ mod fragment;
 mod growth_tests;
 mod guidance;
 mod heap;
+mod recent;
 mod relevance;
 mod render;
 mod select;
@@ -79,7 +80,6 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::frame::Handle;
-use crate::keys::KeyMap;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 use cache::Cache;
@@ -90,6 +90,7 @@ use counts::Counts;
 use fragment::Fragment;
 #[cfg(feature = "tools")]
 pub(crate) use guidance::initial_planning;
+use recent::Recent;
 use relevance::{Extent, Query, Scored, SiblingIndex, Standpoint};
 use skeleton::Costs;
 use volatile::Volatile;
@@ -150,8 +151,10 @@ pub struct Report {
     pub stable_tokens: usize,
     /// Upper bound of the number of tokens of the volatile part.
     pub volatile_tokens: usize,
-    /// All considered frames: the current frame, its planned children, its ancestors from the parent to the
-    /// root, its finished dependencies, and its finished siblings in the order of the XML.
+    /// All considered frames: the current frame, its first 256 planned children, its ancestors from the parent
+    /// to the root, its finished dependencies, and its finished siblings in the order of the XML. If more than
+    /// 256 siblings had finished when the frame began, the best 96 of those that look relevant are considered,
+    /// and of those that finished later the first 128. The context counts the others.
     pub entries: Vec<Entry>,
     /// All chunks that the frame sees, in the order of the XML.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -197,9 +200,9 @@ pub(crate) struct Conversation {
     pub(crate) says_place: bool,
 }
 
-/// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
-const KEPT_FRAMES: usize = 16_384;
-/// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
+/// Number of frames with cached renderings, and of parents with a cached index of their children. Up to twice
+/// as many are cached, and those that are not used for the longest time are removed first.
+const KEPT_FRAMES: usize = 8_192;
 const KEPT_INDEXES: usize = 1_024;
 /// Maximum number of frames between a frame and its ancestor whose words count for the ancestor's siblings,
 /// the nearest ones.
@@ -225,8 +228,8 @@ pub(crate) struct Contexts {
     wording: Arc<Wording>,
     /// The texts with other names of tools, oldest first.
     other_wordings: Mutex<Vec<Arc<Wording>>>,
-    kept: RwLock<KeyMap<Handle, Kept>>,
-    indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
+    kept: RwLock<Recent<Handle, Kept>>,
+    indexes: Mutex<Recent<Handle, Arc<Mutex<SiblingIndex>>>>,
     cache: Mutex<Cache>,
 }
 
@@ -251,8 +254,8 @@ impl Contexts {
             counter,
             folder,
             logs_of_host: Mutex::default(),
-            kept: RwLock::default(),
-            indexes: Mutex::default(),
+            kept: RwLock::new(Recent::new(KEPT_FRAMES)),
+            indexes: Mutex::new(Recent::new(KEPT_INDEXES)),
             cache: Mutex::default(),
         }
     }
@@ -332,7 +335,7 @@ impl Contexts {
     pub(crate) fn clear_cache(&self, handle: Option<Handle>) {
         self.cache.lock().clear(handle);
         match handle {
-            Some(handle) => drop(self.kept.write().remove(&handle)),
+            Some(handle) => self.kept.write().remove(handle),
             None => {
                 self.kept.write().clear();
                 self.indexes.lock().clear();
@@ -457,10 +460,7 @@ impl Contexts {
         }
         let index = {
             let mut indexes = self.indexes.lock();
-            if indexes.len() >= KEPT_INDEXES && !indexes.contains_key(&parent) {
-                indexes.clear();
-            }
-            indexes.entry(parent).or_default().clone()
+            indexes.entry(parent).clone()
         };
         let mut index = index.lock();
         index.update(tree, parent);
@@ -491,16 +491,24 @@ impl Contexts {
         look: impl FnOnce(&Kept) -> &Option<(M, Arc<T>)>,
     ) -> Option<Arc<T>> {
         let kept = self.kept.read();
-        let (kept_from, made) = look(kept.get(&handle)?).as_ref()?;
-        (kept_from == made_from).then(|| made.clone())
+        if let Some(young) = kept.young(handle) {
+            return current(look(young), made_from);
+        }
+        if !kept.has_old(handle) {
+            return None;
+        }
+        drop(kept);
+        current(look(self.kept.write().entry(handle)), made_from)
     }
 
     /// Stores a cached value of a frame.
     fn put(&self, handle: Handle, store: impl FnOnce(&mut Kept)) {
-        let mut kept = self.kept.write();
-        if kept.len() >= KEPT_FRAMES && !kept.contains_key(&handle) {
-            kept.clear();
-        }
-        store(kept.entry(handle).or_default());
+        store(self.kept.write().entry(handle));
     }
+}
+
+/// A cached value, if it was made from this state.
+fn current<M: PartialEq, T>(cached: &Option<(M, Arc<T>)>, made_from: &M) -> Option<Arc<T>> {
+    let (from, made) = cached.as_ref()?;
+    (from == made_from).then(|| made.clone())
 }
