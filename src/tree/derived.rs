@@ -2,11 +2,17 @@
 //! then on. A tree that is never asked for it does not pay for it.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-/// Such a value. It says nothing about the tree that the rest does not say, so it is not shown.
-#[derive(Clone)]
-pub(super) struct Derived<T>(OnceLock<Box<T>>);
+/// Such a value. It says nothing about the tree that the rest does not say, so it is not shown. Copies of a tree
+/// share it until one of them changes it.
+pub(super) struct Derived<T>(OnceLock<Arc<T>>);
+
+impl<T> Clone for Derived<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
 
 impl<T> Default for Derived<T> {
     fn default() -> Self {
@@ -22,7 +28,7 @@ impl<T> fmt::Debug for Derived<T> {
 
 impl<T> Derived<T> {
     pub(super) fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
-        self.0.get_or_init(|| Box::new(make()))
+        self.0.get_or_init(|| Arc::new(make()))
     }
 
     /// The value if it was made.
@@ -31,8 +37,11 @@ impl<T> Derived<T> {
     }
 
     /// The value, to be changed, if it was made.
-    pub(super) fn made_mut(&mut self) -> Option<&mut T> {
-        self.0.get_mut().map(|value| &mut **value)
+    pub(super) fn made_mut(&mut self) -> Option<&mut T>
+    where
+        T: Clone,
+    {
+        self.0.get_mut().map(Arc::make_mut)
     }
 
     pub(super) fn forget(&mut self) {

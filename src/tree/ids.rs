@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
 use std::ops::Bound;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::nodes::Nodes;
 use crate::archive::ArchiveQuery;
@@ -14,10 +14,60 @@ use crate::steps::step;
 /// gets another ID.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
-    whole: HashMap<String, Handle>,
+    whole: Whole,
     /// The same entries, in the order of the IDs. They are made by the first search for a beginning, because
     /// many hosts never search for a beginning, and keeping them would double the cost of each push.
     ordered: OnceLock<BTreeMap<String, Handle>>,
+}
+
+/// The frames by their whole IDs. A copy of a tree shares them, and keeps only its own changes, because several
+/// commands of one event are decided on a copy.
+#[derive(Debug, Clone, Default)]
+struct Whole {
+    shared: Arc<HashMap<String, Handle>>,
+    /// The changes since the map was shared; `None`: no frame has the ID any more.
+    changes: HashMap<String, Option<Handle>>,
+    len: usize,
+}
+
+impl Whole {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn get(&self, id: &str) -> Option<Handle> {
+        self.changes.get(id).copied().unwrap_or_else(|| self.shared.get(id).copied())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&String, Handle)> {
+        let unchanged = self.shared.iter().filter(|(id, _)| !self.changes.contains_key(*id));
+        let changed = self.changes.iter().filter_map(|(id, handle)| Some((id, (*handle)?)));
+        unchanged.map(|(id, handle)| (id, *handle)).chain(changed)
+    }
+
+    fn set(&mut self, id: &str, handle: Option<Handle>) {
+        self.len = self.len + usize::from(handle.is_some()) - usize::from(self.get(id).is_some());
+        self.changes.insert(id.to_owned(), handle);
+        // Changes that cannot be made in the map itself are few, unless the copy lives for long.
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            take_in(shared, &mut self.changes);
+        } else if self.changes.len() > self.shared.len() / 4 + 64 {
+            take_in(Arc::make_mut(&mut self.shared), &mut self.changes);
+        }
+    }
+}
+
+fn take_in(map: &mut HashMap<String, Handle>, changes: &mut HashMap<String, Option<Handle>>) {
+    for (id, handle) in changes.drain() {
+        match handle {
+            Some(handle) => {
+                map.insert(id, handle);
+            }
+            None => {
+                map.remove(&id);
+            }
+        }
+    }
 }
 
 impl Ids {
@@ -31,7 +81,7 @@ impl Ids {
 
     /// The frame with this ID, without reading the archive.
     pub(super) fn in_memory(&self, id: &str) -> Option<Handle> {
-        self.whole.get(id).copied()
+        self.whole.get(id)
     }
 
     /// The first frames whose IDs begin with this text, ordered by ID.
@@ -52,7 +102,7 @@ impl Ids {
     /// The frames whose IDs are not only in the archive and begin with this text, ordered by ID.
     fn beginning_here<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, Handle)> {
         let ordered = self.ordered.get_or_init(|| {
-            iter::repeat_with(step).zip(&self.whole).map(|((), (id, handle))| (id.clone(), *handle)).collect()
+            iter::repeat_with(step).zip(self.whole.iter()).map(|((), (id, handle))| (id.clone(), handle)).collect()
         });
         let from = (Bound::Included(beginning), Bound::Unbounded);
         let found = ordered.range::<str, _>(from).take_while(move |(id, _)| id.starts_with(beginning));
@@ -60,14 +110,14 @@ impl Ids {
     }
 
     pub(super) fn insert(&mut self, id: &str, handle: Handle) {
-        self.whole.insert(id.to_owned(), handle);
+        self.whole.set(id, Some(handle));
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.insert(id.to_owned(), handle);
         }
     }
 
     pub(super) fn remove(&mut self, id: &str) {
-        self.whole.remove(id);
+        self.whole.set(id, None);
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.remove(id);
         }
@@ -100,6 +150,30 @@ mod tests {
         assert_eq!(found(&ids, "ä"), [4]);
         assert!(found(&ids, "c").is_empty());
         assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(5)), None));
+    }
+
+    #[test]
+    fn a_copy_and_its_original_change_apart() {
+        let mut ids = Ids::default();
+        (0..200).for_each(|index| ids.insert(&format!("id {index}"), handle(index)));
+        let mut copy = ids.clone();
+        for index in 0..150 {
+            copy.remove(&format!("id {index}"));
+            copy.insert(&format!("new {index}"), handle(index));
+        }
+        ids.insert("later", handle(200));
+        let all = |ids: &Ids| ids.whole.iter().map(|(id, handle)| (id.clone(), handle)).collect::<BTreeMap<_, _>>();
+        let mut expected: BTreeMap<String, Handle> =
+            (0..200).map(|index| (format!("id {index}"), handle(index))).collect();
+        expected.insert("later".into(), handle(200));
+        assert_eq!((all(&ids), ids.whole.len()), (expected.clone(), 201));
+        expected.remove("later");
+        for index in 0..150 {
+            expected.remove(&format!("id {index}"));
+            expected.insert(format!("new {index}"), handle(index));
+        }
+        assert_eq!((all(&copy), copy.whole.len()), (expected, 200));
+        assert_eq!((copy.in_memory("id 3"), copy.in_memory("new 3")), (None, Some(handle(3))));
     }
 
     #[test]

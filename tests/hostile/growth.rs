@@ -3,7 +3,7 @@
 //! count allocations. The tests here count files.
 
 #[cfg(feature = "sqlite")]
-use callstack_core::StackOptions;
+use callstack_core::{Mirroring, StackOptions};
 use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
 use support::Queries;
 
@@ -60,7 +60,7 @@ fn a_command_writes_a_bounded_number_of_files() {
     let mut written = Vec::new();
     for size in [1_000, 2_000] {
         let folder = tempfile::tempdir().unwrap();
-        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default().mirror(Mirroring::WithCommands)).unwrap();
         let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
         let child = |index| NewFrame::new("Task").id(format!("child_{index}"));
         stack.plan_children(root, (0..size).map(child).collect()).unwrap();
@@ -96,7 +96,8 @@ fn polls_finish_what_a_command_has_left() {
         now.store(deadline, Ordering::Relaxed);
         stack.upkeep().poll();
         polls += 1;
-        assert!(polls < 10);
+        // A poll on a slow disk writes few files, but always one.
+        assert!(polls < 2_000);
     }
     assert_eq!(planned_files(folder.path()), 1_000);
     let state = std::fs::read_to_string(folder.path().join("state.json")).unwrap();
@@ -112,7 +113,8 @@ fn a_large_file_is_not_written_after_every_change() {
     use std::sync::atomic::AtomicU64;
 
     let folder = tempfile::tempdir().unwrap();
-    let stack = Stack::open(folder.path(), support::options_at(&Arc::new(AtomicU64::new(10_000)))).unwrap();
+    let options = support::options_at(&Arc::new(AtomicU64::new(10_000))).mirror(Mirroring::WithCommands);
+    let stack = Stack::open(folder.path(), options).unwrap();
     let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
     let listed = || {
         let text = std::fs::read_to_string(folder.path().join("frames/root.json")).unwrap();

@@ -11,7 +11,7 @@ use callstack_core::frame::ToolCall;
 use callstack_core::memory::{NewRun, Reply};
 use callstack_core::stack::Clock;
 use callstack_core::{
-    Error, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Tree,
+    Error, MemoryStore, Mirroring, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Tree,
 };
 use support::wrapped::{Hooks, StoreCall, Wrapped};
 use support::{Queries, in_time};
@@ -404,7 +404,7 @@ fn each_step_of_a_call_may_wait_only_for_what_the_steps_before_it_have_left() {
     let granted: Arc<Mutex<Vec<(&str, Duration)>>> = Arc::default();
     let store = Wrapped::new(MemoryStore::new(), Slow { granted: granted.clone() });
     let folder = tempdir().unwrap();
-    let options = StackOptions::default().busy_timeout(LIMIT.as_millis() as u64);
+    let options = StackOptions::default().busy_timeout(LIMIT.as_millis() as u64).mirror(Mirroring::WithCommands);
     let stack = Stack::open_with_store(folder.path(), store, options).unwrap();
     let check = |what: &str, expected: &[&str]| {
         let granted = std::mem::take(&mut *granted.lock().unwrap());
