@@ -1788,11 +1788,10 @@ CallstackCode callstack_report(Callstack *stack,
 /**
  * Does work that is due: writes the files beside the database in small portions, those of changed frames
  * every 250 ms, and `state.json` if writing costs little compared with the changes, or 5 s after the last
- * change; completes idle subagents; stops calls at their time limit; returns
- * lines for the log. The host calls this function at the time that `callstack_deadline` returns. With the
- * option `mirror: "withCommands"`, commands leave `state.json` to this function from the first call on. A
- * failure to write the files is not an error
- * of this function; `callstack_info` returns it as `mirror.error`.
+ * change; completes idle subagents; stops calls at their time limit; returns lines for the log. The host
+ * calls this function at the time that `callstack_deadline` returns. With the option `mirror:
+ * "withCommands"`, commands leave `state.json` to this function from the first call on. A failure to write
+ * the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
  *
  * - `out_effects` (Effect[]): what the host must do, in this order. A caller that does not take the effects
  *   loses them, so it must not have reported events.

@@ -152,9 +152,10 @@ pub struct Report {
     /// Upper bound of the number of tokens of the volatile part.
     pub volatile_tokens: usize,
     /// All considered frames: the current frame, its first 256 planned children, its ancestors from the parent
-    /// to the root, its finished dependencies, and its finished siblings in the order of the XML. If more than
-    /// 256 siblings had finished when the frame began, the best 96 of those that look relevant are considered,
-    /// and of those that finished later the first 128. The context counts the others.
+    /// to the root, its finished dependencies, and its finished siblings in the order of the XML. Of the
+    /// siblings that had finished when the frame began, all are considered up to 256; of more, the best 96 of
+    /// those that look relevant. Of the siblings that finish later, the first 128 are considered, so that the
+    /// stable part keeps its bytes. The context counts the others.
     pub entries: Vec<Entry>,
     /// All chunks that the frame sees, in the order of the XML.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,6 +6,7 @@ use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
 use parking_lot::{Mutex, ReentrantMutex};
 
@@ -243,11 +244,12 @@ impl Stack {
     }
 
     /// Writes the files of the mirror that are in the scope. Waits a short time for another process that
-    /// writes them.
+    /// writes them; a poll does not wait, because commands of other threads would wait too.
     pub(super) fn write_mirror(&self, scope: MirrorScope) -> Result<()> {
+        let patience = if scope == MirrorScope::Due { Duration::ZERO } else { PATIENCE };
         self.command(|journal, deadline| {
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            journal.write_mirror(tree, clock, scope, &deadline.within(PATIENCE))
+            journal.write_mirror(tree, clock, scope, &deadline.within(patience))
         })
     }
 

@@ -10,11 +10,12 @@
 //! including changes by other processes. A process that is killed in between leaves an old revision in
 //! `state.json`, and the next open detects that.
 //!
-//! Files are written in portions ([`Portion`]), so that no call takes long, no matter how many files are out of
-//! date. If commands write files, the file of a changed frame is written at once, because it is small.
-//! `state.json` grows with the tree, so it is written only when that costs little. First, the time since the last write must be so long that the writing
-//! takes at most a hundredth of it (in a command, a two-thousandth). Second, the changes must have a tenth of
-//! the size of `state.json`, or there must have been no change for some seconds.
+//! Polls and commands write the files of frames in portions ([`Portion`]), so that these calls do not take
+//! long, no matter how many files are out of date. If commands write files, the file of a changed frame is
+//! written at once, because it is small. `state.json` grows with the tree, so it is written only when that
+//! costs little. First, the time since the last write must be so long that the writing takes at most a
+//! hundredth of it (in a command, a two-thousandth). Second, the changes must have a tenth of the size of
+//! `state.json`, or there must have been no change for some seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -253,11 +254,16 @@ impl Mirror {
 
     /// Number of frames whose files are known to be out of date.
     fn stale_frames(&self) -> usize {
+        let handle = |index: usize| Handle::from_index(index);
+        let (Some(first), Some(last)) = (handle(self.unwritten.start), handle(self.unwritten.end.saturating_sub(1)))
+        else {
+            return self.stale.len();
+        };
         if self.unwritten.is_empty() {
             return self.stale.len();
         }
-        let others = self.stale.keys().filter(|handle| !self.unwritten.contains(&handle.index())).count();
-        self.unwritten.len() + others
+        // Those in both lists are few: most changes are made to newer frames.
+        self.unwritten.len() + self.stale.len() - self.stale.range(first..=last).count()
     }
 
     /// The next frames whose files are out of date: first those that this process has changed, then those that

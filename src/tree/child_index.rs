@@ -50,10 +50,12 @@ pub(crate) struct ChildIndex {
     /// The number of children with each status, in the order of [`FrameStatus::ALL`], without those that were
     /// retried.
     counts: [usize; FrameStatus::ALL.len()],
-    /// The finished children by the revisions of their settled views, with those that were finished once.
+    /// The children that have begun, by the revisions of their settled views: those that are finished, and those
+    /// that were finished once.
     changes: Ordered<(u64, Handle)>,
-    /// The revision at which the index was made. It does not know all changes before that.
-    made_at: u64,
+    /// The revision since which it knows all changes: that at which it was made, or at which a child that had
+    /// begun has left.
+    complete_since: u64,
 }
 
 /// What the index has noted of a child.
@@ -105,7 +107,7 @@ impl ChildIndex {
     /// since then are known.
     pub(crate) fn changed_since(&self, revision: u64) -> Option<impl Iterator<Item = Handle> + '_> {
         let changes = self.changes.from(move |(changed, _)| (*changed).cmp(&revision.saturating_add(1)));
-        (revision >= self.made_at).then(|| changes.inspect(|_| step()).map(|(_, child)| *child))
+        (revision >= self.complete_since).then(|| changes.inspect(|_| step()).map(|(_, child)| *child))
     }
 
     /// All that it says, for tests.
@@ -157,7 +159,7 @@ impl Tree {
     pub(crate) fn child_index(&self, parent: Handle) -> &ChildIndex {
         let node = self.node(parent);
         node.child_index.get_or_make(|| {
-            let mut index = ChildIndex { made_at: self.revision, ..ChildIndex::default() };
+            let mut index = ChildIndex { complete_since: self.revision, ..ChildIndex::default() };
             for child in &node.children {
                 step();
                 index.note(*child, Some(self.known_as(*child)));
@@ -188,7 +190,7 @@ impl Tree {
             order: node.order,
             kinds,
             status: (!is_retried).then_some(status),
-            changed: if node.finished > 0 { node.settled_revision } else { 0 },
+            changed: if node.started > 0 { node.settled_revision } else { 0 },
         }
     }
 
@@ -199,7 +201,11 @@ impl Tree {
             return;
         }
         let known = (self.node(child).parent == Some(parent)).then(|| self.known_as(child));
+        let revision = self.revision;
         if let Some(index) = self.nodes.derived_mut(parent.index()).and_then(|parent| parent.child_index.made_mut()) {
+            if known.is_none() && index.known.get(&child).is_some_and(|child| child.changed > 0) {
+                index.complete_since = revision;
+            }
             index.note(child, known);
         }
     }

@@ -50,9 +50,11 @@ impl Tree {
         dependencies.iter().map(|dependency| self.first_attempt(*dependency))
     }
 
-    /// The works that wait for a work.
+    /// The works that wait for a work. Only the newest attempt at a work counts, as in
+    /// [`Tree::works_before`].
     fn works_after(&self, first: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.node(first).dependents().iter().map(|dependent| self.first_attempt(*dependent))
+        let is_newest = |dependent: &&Handle| self.newest_attempt(**dependent) == **dependent;
+        self.node(first).dependents().iter().filter(is_newest).map(|dependent| self.first_attempt(*dependent))
     }
 
     fn dependency_order(&self) -> &DependencyOrder {
@@ -89,25 +91,35 @@ impl Tree {
     /// Moves works in the order, if it was made, so that it fits to a new dependency of a frame.
     pub(super) fn note_dependency(&mut self, handle: Handle, dependency: Handle) {
         let mut made = std::mem::take(&mut self.dependency_order);
-        if let Some(order) = made.made_mut() {
-            let (first, before) = (self.first_attempt(handle), self.first_attempt(dependency));
-            self.enter_order(order, before);
-            self.enter_order(order, first);
-            let (lowest, highest) = (order.numbers[&first], order.numbers[&before]);
-            if highest > lowest {
-                let later =
-                    self.reached(order, first, |number| number <= highest, |frame| self.works_after(frame).collect());
-                let earlier =
-                    self.reached(order, before, |number| number >= lowest, |frame| self.works_before(frame).collect());
-                let mut numbers: Vec<u64> =
-                    earlier.iter().chain(&later).filter_map(|frame| order.numbers.get(frame)).copied().collect();
-                numbers.sort_unstable();
-                for (frame, number) in earlier.into_iter().chain(later).zip(numbers) {
-                    order.numbers.insert(frame, number);
-                }
-            }
+        let is_in_order = made.made_mut().is_none_or(|order| self.fit(order, handle, dependency));
+        if is_in_order {
+            self.dependency_order = made;
         }
-        self.dependency_order = made;
+    }
+
+    /// False if the order cannot be kept, because a history from elsewhere has a circle.
+    fn fit(&self, order: &mut DependencyOrder, handle: Handle, dependency: Handle) -> bool {
+        let (first, before) = (self.first_attempt(handle), self.first_attempt(dependency));
+        self.enter_order(order, before);
+        self.enter_order(order, first);
+        let (Some(lowest), Some(highest)) = (order.numbers.get(&first), order.numbers.get(&before)) else {
+            return false;
+        };
+        let (lowest, highest) = (*lowest, *highest);
+        if highest < lowest {
+            return true;
+        }
+        let later = self.reached(order, first, |number| number <= highest, |frame| self.works_after(frame).collect());
+        let earlier =
+            self.reached(order, before, |number| number >= lowest, |frame| self.works_before(frame).collect());
+        let mut numbers: Vec<u64> =
+            earlier.iter().chain(&later).filter_map(|frame| order.numbers.get(frame)).copied().collect();
+        numbers.sort_unstable();
+        let are_distinct = numbers.windows(2).all(|pair| pair[0] != pair[1]);
+        for (frame, number) in earlier.into_iter().chain(later).zip(numbers) {
+            order.numbers.insert(frame, number);
+        }
+        are_distinct
     }
 
     /// The works that are reached from one of them through works with numbers in a range, in the order of

@@ -52,6 +52,7 @@ impl Walk {
             5 | 6 => Command::Plan(new.below(one).depends_on(other)),
             7 => Command::Edit { frame: one, edit: edit.below(other) },
             8 => Command::Edit { frame: one, edit: edit.before(other) },
+            9 if self.below(3) == 0 => Command::Edit { frame: one, edit: edit.depends_on([] as [FrameRef; 0]) },
             9 => Command::Edit { frame: one, edit: edit.depends_on([other]) },
             10 => Command::Edit { frame: one, edit: edit.priority(priority) },
             11 => Command::Edit { frame: one, edit: edit.title(title) },
@@ -205,4 +206,66 @@ fn frames_below_each_other_come_in_the_order_of_the_plan() {
     assert_eq!(sorted, walked);
     assert!(sorted.windows(2).all(|pair| tree.plan_order(pair[0], pair[1]) == Ordering::Less));
     assert!(steps_of(|| tree.plan_order(sorted[0], sorted[1])).1 < 100);
+}
+
+fn execute(tree: &mut Tree, command: Command) {
+    let commit = decide(tree, command, 1).unwrap();
+    commit.events.iter().for_each(|event| tree.apply(event));
+}
+
+fn plan(tree: &mut Tree, id: &str, parent: Option<&str>, depends_on: &[&str]) {
+    let new = NewFrame::new("Task").id(id);
+    let new = parent.map_or_else(|| new.clone().root(), |parent| new.clone().below(parent));
+    execute(tree, Command::Plan(depends_on.iter().fold(new, |new, other| new.depends_on(*other))));
+}
+
+fn depend(tree: &mut Tree, id: &str, depends_on: &[&str]) -> crate::error::Result<()> {
+    let depends_on: Vec<FrameRef> = depends_on.iter().map(|other| (*other).into()).collect();
+    let commit =
+        decide(tree, Command::Edit { frame: id.into(), edit: FrameEdit::default().depends_on(depends_on) }, 1)?;
+    commit.events.iter().for_each(|event| tree.apply(event));
+    Ok(())
+}
+
+/// What an earlier attempt depended on does not order the plan any more.
+#[test]
+fn a_circle_through_a_retried_frame_is_refused() {
+    let mut tree = Tree::new();
+    plan(&mut tree, "root", None, &[]);
+    for (id, depends_on) in [("y", &[][..]), ("a", &["y"]), ("x", &["a"]), ("z", &["y"])] {
+        plan(&mut tree, id, Some("root"), depends_on);
+    }
+    depend(&mut tree, "y", &["z"]).unwrap_err();
+    execute(&mut tree, Command::Activate { frame: "root".into() });
+    execute(&mut tree, Command::Activate { frame: "x".into() });
+    execute(&mut tree, Command::Pop { frame: "x".into(), status: PopStatus::Failed, results: "No".into() });
+    let retry = Command::Retry { frame: "x".into(), session_id: "x2".into(), note: None, is_interrupted: false };
+    execute(&mut tree, retry);
+    depend(&mut tree, "x2", &[]).unwrap();
+    depend(&mut tree, "y", &["x"]).unwrap();
+    assert_eq!(depend(&mut tree, "x2", &["y"]).unwrap_err().code(), "dependency");
+}
+
+/// Frames that are planned below a frame whose parts are done wait for what that frame waits for now.
+#[test]
+fn a_frame_that_was_clear_may_wait_later() {
+    let mut tree = Tree::new();
+    plan(&mut tree, "other", None, &[]);
+    let chain = |tree: &mut Tree, name: &str| {
+        for level in 0..5 {
+            let above = if level == 0 { "top".to_owned() } else { format!("{name}{}", level - 1) };
+            plan(tree, &format!("{name}{level}"), Some(&above), &[]);
+        }
+    };
+    plan(&mut tree, "top", None, &[]);
+    chain(&mut tree, "a");
+    assert_eq!(tree.ready().count(), 2);
+    for level in (0..5).rev() {
+        let frame = || FrameRef::from(format!("a{level}").as_str());
+        execute(&mut tree, Command::Activate { frame: frame() });
+        execute(&mut tree, Command::Pop { frame: frame(), status: PopStatus::Completed, results: "Done".into() });
+    }
+    depend(&mut tree, "top", &["other"]).unwrap();
+    chain(&mut tree, "b");
+    assert!(tree.can_begin(tree.by_id("b4").unwrap(), Parts::First).is_err(), "its top waits for another frame");
 }

@@ -131,7 +131,7 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 /// | getChildren, getAllChildren | [`Stack::read`](crate::Stack::read) | [`Tree::children`] |
 /// | getAllFrames | [`Stack::read`](crate::Stack::read) | [`Tree::state`] |
 /// | loadState, loadFrame | `Stack::open` imports their files | [`StackState::from_json`](crate::StackState::from_json) |
-/// | saveState, saveFrame | written by commands and polls of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
+/// | saveState, saveFrame | written by polls, or by commands on request, of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
 /// | ensureFrame | [`Stack::ensure`](crate::Stack::ensure) | [`Command::Ensure`] |
 /// | createPlannedFrame | [`Stack::plan`](crate::Stack::plan) | [`Command::Plan`] |
 /// | createPlannedChildren | [`Stack::plan_children`](crate::Stack::plan_children) | [`Command::PlanChildren`] |
@@ -390,9 +390,9 @@ impl Tree {
         like.into_iter().take(3).map(|(_, handle)| self.by_title(handle)).collect()
     }
 
-    /// The frames that a title can mean, at most one more than [`LISTED`]: the frames that were not retried if there are any,
-    /// of these the frames that are not invalidated if there are any, of these the frames in the tree of
-    /// `near` if there are any, and of these the frames with the same case if there are any.
+    /// The frames that a title can mean, at most one more than [`LISTED`]: the frames that were not retried if
+    /// there are any, of these the frames that are not invalidated if there are any, of these the frames in
+    /// the tree of `near` if there are any, and of these the frames with the same case if there are any.
     fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
         let archived = self.titles.archived(self, title);
         let near_root = near.map(|near| self.root(near));

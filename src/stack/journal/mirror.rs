@@ -15,7 +15,7 @@ use crate::store::mirror::{Due, MirrorStatus, Portion};
 pub(in crate::stack) struct MirrorView {
     /// `None` if the stack has no mirror.
     pub(in crate::stack) status: Option<MirrorStatus>,
-    /// The time at which `state.json` is due, on the clock for spans. `None` if the files are up to date.
+    /// The time at which the next files are due, on the clock for spans. `None` if they are up to date.
     pub(in crate::stack) deadline: Option<u64>,
 }
 

@@ -99,7 +99,9 @@ impl Tree {
         let node = self.node(handle);
         let parent = node.parent();
         // A frame in progress stands in the way of nothing below it.
-        if node.has_unfinished_below() && node.status() != FrameStatus::InProgress {
+        let may_stand_in_the_way = node.has_unfinished_below() && node.status() != FrameStatus::InProgress;
+        self.clear_above.forget_one(handle);
+        if may_stand_in_the_way {
             self.clear_above.forget();
         }
         parent.into_iter().for_each(|parent| self.note_child_of(parent, handle));
@@ -214,6 +216,11 @@ impl ClearAbove {
 
     fn note(&self, frames: Vec<Handle>) {
         self.0.lock().extend(frames.into_iter().map(|frame| (frame, ())));
+    }
+
+    /// Forgets a frame that has changed.
+    fn forget_one(&mut self, handle: Handle) {
+        self.0.get_mut().remove(&handle);
     }
 
     /// Forgets all, because something has changed above planned frames.

@@ -194,9 +194,11 @@ class Handle:
         known = self._contexts.get((frame, settings))
         if known is not None and known.is_of(made.owner):
             return known
-        context = _held(ffi.new(_CONTEXT, made[0]))
-        # The caller frees what is left there.
+        copy: Any = ffi.new(_CONTEXT, made[0])
+        # The caller frees what is left there. This comes first: an interrupt from the keyboard between the two
+        # must not let both free the same texts.
         made.owner = ffi.NULL
+        context = _held(copy)
         if len(self._contexts) >= _MOST_KNOWN:
             self._contexts.clear()
         self._contexts[frame, settings] = context

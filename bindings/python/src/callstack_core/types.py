@@ -301,8 +301,11 @@ class Completion(TypedDict):
 class ContextReport(TypedDict):
     """The report of a context, with its tokens."""
 
-    #: All considered frames: the current frame, its planned children, its ancestors from the parent to the
-    #: root, its finished dependencies, and its finished siblings in the order of the XML.
+    #: All considered frames: the current frame, its first 256 planned children, its ancestors from the parent
+    #: to the root, its finished dependencies, and its finished siblings in the order of the XML. Of the
+    #: siblings that had finished when the frame began, all are considered up to 256; of more, the best 96 of
+    #: those that look relevant. Of the siblings that finish later, the first 128 are considered, so that the
+    #: stable part keeps its bytes. The context counts the others.
     entries: list[Entry]
 
     #: The current frame, that is, the frame whose context this is.
