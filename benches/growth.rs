@@ -23,9 +23,9 @@ const ROWS: &[Row] = &[
     ("n siblings: push and complete each, with its context", siblings),
     ("n children: push and complete each, with the context of the root", children),
     ("a planned chain of n siblings: begin and complete each, with its context", planned_chain),
-    ("n free frames: claim each", claims),
-    ("a planned chain of n levels: claim from the end", deep_claims),
-    ("n frames that each wait for the next one: claim and complete", reverse_chain),
+    ("n free frames: hold each", holds),
+    ("a planned chain of n levels: hold and finish from the end", deep_holds),
+    ("n frames that each wait for the next one: hold and finish", reverse_chain),
     ("n chunks: allocate", allocate),
     ("n chunks: free", free),
     ("a chain of n dependencies: edit each", edits),
@@ -143,7 +143,7 @@ fn planned_chain(size: usize) -> Duration {
     })
 }
 
-fn claims(size: usize) -> Duration {
+fn holds(size: usize) -> Duration {
     let stack = stack(family(size, |number| frame(number, Some(0), FrameStatus::Planned)));
     timed(|| {
         for number in 0..size {
@@ -152,7 +152,7 @@ fn claims(size: usize) -> Duration {
     })
 }
 
-fn deep_claims(size: usize) -> Duration {
+fn deep_holds(size: usize) -> Duration {
     let stack = stack((0..size).map(|number| frame(number, number.checked_sub(1), FrameStatus::Planned)).collect());
     timed(|| {
         for _ in 0..size {
