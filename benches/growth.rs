@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use callstack_core::frame::{ModelRequest, NewChunk, Question};
 use callstack_core::tree::outline;
 use callstack_core::{
-    Budget, Finish, Frame, FrameEdit, FrameStatus, NewFrame, NewHold, OutlineOptions, PopStatus, Settings, Stack,
-    StackOptions, StackState,
+    Finish, Frame, FrameEdit, FrameStatus, NewFrame, NewHold, OutlineOptions, PopStatus, Settings, Stack, StackOptions,
+    StackState,
 };
 
 /// A row: its name, and a function that does the work at a size and returns the time that it took.
@@ -129,11 +129,16 @@ fn children(size: usize) -> Duration {
     })
 }
 
-fn planned_chain(size: usize) -> Duration {
-    let stack = stack(family(size, |number| Frame {
+/// A root with planned children, each of which depends on the one before it.
+fn dependent_chain(size: usize) -> Stack {
+    stack(family(size, |number| Frame {
         depends_on: if number > 1 { vec![id(number - 1)] } else { Vec::new() },
         ..frame(number, Some(0), FrameStatus::Planned)
-    }));
+    }))
+}
+
+fn planned_chain(size: usize) -> Duration {
+    let stack = dependent_chain(size);
     timed(|| {
         for number in 1..=size {
             stack.activate(id(number)).unwrap();
@@ -152,14 +157,16 @@ fn holds(size: usize) -> Duration {
     })
 }
 
+fn hold_and_finish_all(stack: &Stack, size: usize) {
+    for _ in 0..size {
+        let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+        stack.work().finish(&hold, Finish::Done("Done".into())).unwrap();
+    }
+}
+
 fn deep_holds(size: usize) -> Duration {
     let stack = stack((0..size).map(|number| frame(number, number.checked_sub(1), FrameStatus::Planned)).collect());
-    timed(|| {
-        for _ in 0..size {
-            let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
-            stack.work().finish(&hold, Finish::Done("Done".into())).unwrap();
-        }
-    })
+    timed(|| hold_and_finish_all(&stack, size))
 }
 
 fn reverse_chain(size: usize) -> Duration {
@@ -167,12 +174,7 @@ fn reverse_chain(size: usize) -> Duration {
         depends_on: if number < size { vec![id(number + 1)] } else { Vec::new() },
         ..frame(number, Some(0), FrameStatus::Planned)
     }));
-    timed(|| {
-        for _ in 0..size {
-            let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
-            stack.work().finish(&hold, Finish::Done("Done".into())).unwrap();
-        }
-    })
+    timed(|| hold_and_finish_all(&stack, size))
 }
 
 fn with_chunks(size: usize) -> Stack {
@@ -193,10 +195,7 @@ fn free(size: usize) -> Duration {
 }
 
 fn edits(size: usize) -> Duration {
-    let stack = stack(family(size, |number| Frame {
-        depends_on: if number > 1 { vec![id(number - 1)] } else { Vec::new() },
-        ..frame(number, Some(0), FrameStatus::Planned)
-    }));
+    let stack = dependent_chain(size);
     timed(|| {
         for number in 2..=size {
             let depends_on = [id(number - 1), id(number.saturating_sub(2).max(1))];
@@ -316,7 +315,7 @@ fn changed_siblings(size: usize) -> Duration {
     });
     frames.push(frame(size + 1, Some(0), FrameStatus::InProgress));
     let stack = stack(frames);
-    let settings = Settings::default().budget(Budget::default());
+    let settings = Settings::default();
     let handle = stack.resolve(id(size + 1)).unwrap();
     black_box(stack.context_uncached(handle, &settings).unwrap());
     let mut time = Duration::ZERO;

@@ -1,10 +1,18 @@
 //! Hash maps with a fast hash function for integer keys: handles and hashed terms.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A hash map with integer keys.
 pub(crate) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+
+/// Sets the value of a key, or removes the key. Returns the old value.
+pub(crate) fn set<K: Eq + Hash, V>(map: &mut KeyMap<K, V>, key: K, value: Option<V>) -> Option<V> {
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);

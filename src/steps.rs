@@ -20,6 +20,10 @@ pub(crate) fn steps_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     (value, STEPS.with(std::cell::Cell::get) - before)
 }
 
+/// For twice the input, twice the steps; a tenth more for a logarithm.
+#[cfg(test)]
+pub(crate) const LINEAR: f64 = 2.2;
+
 /// Checks that the work at twice and at four times the size takes at most `most` times the steps of the size
 /// before, and that steps are counted at all.
 #[cfg(test)]

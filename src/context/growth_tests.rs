@@ -6,16 +6,8 @@ use std::sync::Arc;
 
 use super::{Advice, Approx, Contexts, Settings};
 use crate::frame::{Frame, FrameRef, FrameStatus, Handle, PopStatus};
-use crate::steps::{assert_grows, steps_of};
-use crate::tree::{Command, Tree, decide};
-
-/// For twice the input, twice the steps; a tenth more for a logarithm.
-const LINEAR: f64 = 2.2;
-
-fn execute(tree: &mut Tree, command: Command) {
-    let commit = decide(tree, command, 1).unwrap();
-    commit.events.iter().for_each(|event| tree.apply(event));
-}
+use crate::steps::{LINEAR, assert_grows, steps_of};
+use crate::tree::{Command, Tree, execute};
 
 /// A root in progress with planned children `1` to `size`, each with the dependencies that `depends_on` gives.
 fn family(size: usize, depends_on: impl Fn(usize) -> Vec<String>) -> Tree {

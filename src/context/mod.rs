@@ -459,10 +459,7 @@ impl Contexts {
         if tree.node(parent).finished_children().len() == usize::from(tree.is_finished_child(handle)) {
             return Vec::new();
         }
-        let index = {
-            let mut indexes = self.indexes.lock();
-            indexes.entry(parent).clone()
-        };
+        let index = self.indexes.lock().entry(parent).clone();
         let mut index = index.lock();
         index.update(tree, parent);
         score(&mut index)

@@ -49,6 +49,9 @@ impl Priority {
     /// After all others: 4.
     pub const LOWEST: Self = Self(4);
 
+    /// The number of priorities.
+    pub(crate) const COUNT: usize = Self::LOWEST.0 as usize + 1;
+
     /// The priority with this number. `None` for a number above 4.
     pub fn new(number: u64) -> Option<Self> {
         u8::try_from(number).ok().map(Self).filter(|priority| *priority <= Self::LOWEST)

@@ -143,7 +143,7 @@ pub(crate) struct Mirror {
     /// because it had changed too many; all of them, if no command writes files. They are written every
     /// [`INTERVAL`].
     waiting: BTreeSet<Handle>,
-    /// What the last portion has left unfinished. The next portion follows soon.
+    /// Set if the last portion could not write all files of this kind. The next portion follows soon.
     unfinished: Option<Due>,
     /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after
     /// every change, because many small changes of one frame would then cost the square of their number.
@@ -254,16 +254,13 @@ impl Mirror {
 
     /// Number of frames whose files are known to be out of date.
     fn stale_frames(&self) -> usize {
-        let handle = |index: usize| Handle::from_index(index);
-        let (Some(first), Some(last)) = (handle(self.unwritten.start), handle(self.unwritten.end.saturating_sub(1)))
-        else {
-            return self.stale.len();
-        };
-        if self.unwritten.is_empty() {
-            return self.stale.len();
-        }
+        let ends = [self.unwritten.start, self.unwritten.end.saturating_sub(1)].map(Handle::from_index);
         // Those in both lists are few: most changes are made to newer frames.
-        self.unwritten.len() + self.stale.len() - self.stale.range(first..=last).count()
+        let in_both = match ends {
+            [Some(first), Some(last)] if !self.unwritten.is_empty() => self.stale.range(first..=last).count(),
+            _ => 0,
+        };
+        self.unwritten.len() + self.stale.len() - in_both
     }
 
     /// The next frames whose files are out of date: first those that this process has changed, then those that

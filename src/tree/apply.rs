@@ -1036,8 +1036,8 @@ impl Tree {
         }
     }
 
-    /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has
-    /// changed.
+    /// Marks the parent of a frame as changed by the frame, and notes the frame in the indexes. `is_settled`: the
+    /// settled view of the frame has changed.
     fn touch_parent(&mut self, handle: Handle, is_settled: bool) {
         let (revision, node) = (self.revision, self.node(handle));
         let is_finished = node.status().is_finished();

@@ -6,11 +6,11 @@ use std::mem;
 use super::node::Waits;
 use super::{Node, Tree};
 use crate::frame::{FrameStatus, Handle};
-use crate::keys::KeyMap;
+use crate::keys::{self, KeyMap};
 use crate::ordered::Ordered;
 use crate::steps::step;
 
-/// What a child can be. A child can be several of these.
+/// A kind of children. A child can be of several kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Planned,
@@ -119,10 +119,7 @@ impl ChildIndex {
     }
 
     fn note(&mut self, child: Handle, new: Option<Known>) {
-        let old = match new {
-            Some(new) => self.known.insert(child, new),
-            None => self.known.remove(&child),
-        };
+        let old = keys::set(&mut self.known, child, new);
         if old == new {
             return;
         }
@@ -249,6 +246,11 @@ impl Tree {
                 [open + is_open, lost + is_lost]
             })
         })
+    }
+
+    /// True if a dependency of the frame itself is not completed.
+    pub(super) fn has_open_needs(&self, handle: Handle) -> bool {
+        self.needs_left(handle)[0] > 0
     }
 
     /// How the newest attempt at the work of a first attempt stands.

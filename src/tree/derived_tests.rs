@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
 use super::child_index::ChildIndex;
-use super::{Command, Parts, Tree, decide};
+use super::{Command, Parts, Tree, decide, execute};
 use crate::frame::{
     Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, NewFrame, NewHold, PopStatus, Priority, Release, Results,
 };
@@ -49,7 +49,8 @@ impl Walk {
         let command = match self.below(24) {
             0 => Command::Plan(new.root()),
             1..=4 => Command::Plan(new.below(one)),
-            5 | 6 => Command::Plan(new.below(one).depends_on(other)),
+            5 => Command::Plan(new.below(one).depends_on(other)),
+            6 => Command::Push(new.below(one)),
             7 => Command::Edit { frame: one, edit: edit.below(other) },
             8 => Command::Edit { frame: one, edit: edit.before(other) },
             9 if self.below(3) == 0 => Command::Edit { frame: one, edit: edit.depends_on([] as [FrameRef; 0]) },
@@ -123,6 +124,30 @@ fn waits(tree: &Tree, handle: Handle, other: Handle) -> bool {
     false
 }
 
+/// The part of a worker's frame that is left, found by a look at all children.
+fn part_left(tree: &Tree, handle: Handle) -> Option<Handle> {
+    let mut looked = vec![handle];
+    while let Some(frame) = looked.pop() {
+        for child in tree.children(frame).iter().rev() {
+            let node = tree.node(*child);
+            let record = node.record();
+            let is_left = match node.status() {
+                FrameStatus::Planned => true,
+                FrameStatus::Failed => record.was_planned() && node.retried_as().is_none(),
+                FrameStatus::InProgress | FrameStatus::Blocked => record.was_planned() || record.waits_to_begin(),
+                FrameStatus::Completed | FrameStatus::Invalidated => false,
+            };
+            if is_left {
+                return Some(*child);
+            }
+            if node.status().is_open() {
+                looked.push(*child);
+            }
+        }
+    }
+    None
+}
+
 fn check(tree: &Tree, now: u64, what: &str) {
     let bare = bare(tree);
     for handle in tree.handles() {
@@ -132,6 +157,7 @@ fn check(tree: &Tree, now: u64, what: &str) {
         for parts in [Parts::First, Parts::Within] {
             assert_eq!(tree.can_begin(handle, parts), bare.can_begin(handle, parts), "{what}: {handle} {parts:?}");
         }
+        assert_eq!(tree.part_for_workers(handle), part_left(tree, handle), "{what}: part of {handle}");
         let ready = |tree: &Tree| tree.ready_children(handle, None).collect::<Vec<_>>();
         assert_eq!(ready(tree), ready(&bare), "{what}: ready children of {handle}");
         for other in tree.handles() {
@@ -208,11 +234,6 @@ fn frames_below_each_other_come_in_the_order_of_the_plan() {
     assert!(steps_of(|| tree.plan_order(sorted[0], sorted[1])).1 < 100);
 }
 
-fn execute(tree: &mut Tree, command: Command) {
-    let commit = decide(tree, command, 1).unwrap();
-    commit.events.iter().for_each(|event| tree.apply(event));
-}
-
 fn plan(tree: &mut Tree, id: &str, parent: Option<&str>, depends_on: &[&str]) {
     let new = NewFrame::new("Task").id(id);
     let new = parent.map_or_else(|| new.clone().root(), |parent| new.clone().below(parent));
@@ -246,7 +267,7 @@ fn a_circle_through_a_retried_frame_is_refused() {
     assert_eq!(depend(&mut tree, "x2", &["y"]).unwrap_err().code(), "dependency");
 }
 
-/// Frames that are planned below a frame whose parts are done wait for what that frame waits for now.
+/// The parts of a frame are done. Frames that are planned below it later have its new dependencies.
 #[test]
 fn a_frame_that_was_clear_may_wait_later() {
     let mut tree = Tree::new();

@@ -1,24 +1,16 @@
 //! Tests that commands and queries of a tree take steps in proportion to their input, counted at two sizes.
 
-use super::{Command, Records, Tree, decide};
+use super::{Command, Records, Tree, decide, execute};
 use crate::frame::{
     Chunk, Finish, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, ModelRequest, NewChunk, NewFrame, NewHold,
     Parent, PopStatus, StackState,
 };
-use crate::steps::{assert_grows, step, steps_of};
+use crate::steps::{LINEAR, assert_grows, step, steps_of};
 use crate::tree::{OutlineOptions, outline};
-
-/// For twice the input, twice the steps; a tenth more for a logarithm.
-const LINEAR: f64 = 2.2;
 
 fn frame(id: String, parent: Option<String>, depends_on: Vec<String>) -> Frame {
     let status = FrameStatus::Planned;
     Frame { session_id: id, parent_session_id: parent, title: "Task".into(), status, depends_on, ..Frame::default() }
-}
-
-fn execute(tree: &mut Tree, command: Command) {
-    let commit = decide(tree, command, 1).unwrap();
-    commit.events.iter().for_each(|event| tree.apply(event));
 }
 
 fn read(frames: Vec<Frame>) -> u64 {

@@ -72,6 +72,8 @@ pub(crate) use comparison::{Compared, Comparison};
 use costs::Cost;
 #[cfg(feature = "session")]
 pub(crate) use decide::decide_each;
+#[cfg(test)]
+pub(crate) use decide::execute;
 pub use decide::{MOST_TAKEN_BACK, decide, decide_as};
 pub(crate) use decide::{TAKEN_BACK, decide_all, decide_together, known_chunk};
 use dependency_order::DependencyOrder;

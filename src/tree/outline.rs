@@ -290,7 +290,7 @@ impl Drawing<'_> {
 
     /// The frames that a planned frame waits for, as many as the line has room for.
     fn awaited(&self, handle: Handle) -> Option<String> {
-        if self.tree.needs_left(handle) == [0, 0] {
+        if !self.tree.has_open_needs(handle) {
             return None;
         }
         // A character has at most four bytes.

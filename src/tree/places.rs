@@ -269,12 +269,7 @@ impl Tree {
 mod tests {
     use crate::frame::{FrameEdit, FrameRef, Handle, NewFrame};
     use crate::steps::{assert_grows, steps_of};
-    use crate::tree::{Command, Tree, decide};
-
-    fn execute(tree: &mut Tree, command: Command) {
-        let commit = decide(tree, command, 1).unwrap();
-        commit.events.iter().for_each(|event| tree.apply(event));
-    }
+    use crate::tree::{Command, Tree, execute};
 
     fn handle(number: usize) -> Handle {
         Handle::from_index(number - 1).unwrap()

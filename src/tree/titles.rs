@@ -6,7 +6,7 @@ use super::Tree;
 use super::derived::Derived;
 use crate::archive::ArchiveQuery;
 use crate::frame::{FrameStatus, Handle};
-use crate::keys::KeyMap;
+use crate::keys::{self, KeyMap};
 use crate::steps::step;
 use crate::text::fnv;
 
@@ -139,10 +139,7 @@ impl Tree {
 
 impl Index {
     fn note(&mut self, handle: Handle, new: Option<Titled>) {
-        let old = match new {
-            Some(new) => self.known.insert(handle, new),
-            None => self.known.remove(&handle),
-        };
+        let old = keys::set(&mut self.known, handle, new);
         if old == new {
             return;
         }

@@ -156,7 +156,7 @@ impl Shape {
         }
     }
 
-    /// What each word means that the value can be, as a paragraph for each; empty if there are none.
+    /// The meanings of the words that the value can have, one paragraph for each word; empty if it has no words.
     pub fn meanings_of_words(&self) -> String {
         let Self::Either(choices) = self else { return String::new() };
         let described = choices.iter().filter(|choice| !choice.meaning.is_empty());

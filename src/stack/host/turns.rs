@@ -95,7 +95,7 @@ struct Carrying<'a> {
     stack: &'a Stack,
     /// Commands that are not committed yet.
     commands: Vec<Command>,
-    /// What the commit decides: see [`Later`].
+    /// The effects that depend on the commit: see [`Later`].
     later: Vec<Later>,
     effects: Vec<Effect>,
     /// The calls that have to end because their frames could not be begun, and the reasons.

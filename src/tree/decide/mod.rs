@@ -178,6 +178,13 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
     Ok(draft)
 }
 
+/// Executes a command that must not be refused, for tests.
+#[cfg(test)]
+pub(crate) fn execute(tree: &mut Tree, command: Command) {
+    let commit = decide(tree, command, 1).unwrap();
+    commit.events.iter().for_each(|event| tree.apply(event));
+}
+
 /// Decides several commands of an actor as one commit. Each command is decided on the tree after the commands
 /// before it. Returns the errors of the commands that are refused, with their places in the list; these
 /// commands change nothing.

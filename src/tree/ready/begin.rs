@@ -112,7 +112,7 @@ impl Tree {
             return Err(Obstacle::Waiting(above));
         }
         let is_clear = self.is_clear_above(handle);
-        if is_clear && self.needs_left(handle)[0] == 0 {
+        if is_clear && !self.has_open_needs(handle) {
             return Ok(());
         }
         let dependency = self.needed(handle).find(|(_, dependency)| Some(*dependency) != completed);

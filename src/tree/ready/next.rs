@@ -8,21 +8,19 @@ use std::mem;
 use parking_lot::Mutex;
 
 use crate::frame::{FrameStatus, Handle, Priority};
-use crate::keys::KeyMap;
+use crate::keys::{self, KeyMap};
 use crate::ordered::Ordered;
 use crate::steps::step;
 use crate::tree::Tree;
 use crate::tree::child_index::Kind;
 
-/// The number of priorities.
-const PRIORITIES: usize = 5;
 /// The number of frames above a frame that are always looked at.
 const NEAR: usize = if cfg!(test) { 1 } else { 8 };
 
 /// These frames, by their priorities, the most urgent first.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tree) struct NextFrames {
-    lists: [Ordered<Handle>; PRIORITIES],
+    lists: [Ordered<Handle>; Priority::COUNT],
     known: KeyMap<Handle, Priority>,
 }
 
@@ -33,10 +31,7 @@ impl NextFrames {
 
     /// Puts a frame into the list of its priority, or takes it out.
     fn note(&mut self, tree: &Tree, handle: Handle, new: Option<Priority>) {
-        let old = match new {
-            Some(new) => self.known.insert(handle, new),
-            None => self.known.remove(&handle),
-        };
+        let old = keys::set(&mut self.known, handle, new);
         if old == new {
             return;
         }
@@ -81,7 +76,7 @@ impl Tree {
     fn next_priority(&self, handle: Handle) -> Option<Priority> {
         let record = self.node(handle).record();
         let is_work = record.status == FrameStatus::Planned && record.no_work.is_none();
-        let can_begin = is_work && self.needs_left(handle) == [0, 0] && self.part_left(handle).is_none();
+        let can_begin = is_work && !self.has_open_needs(handle) && self.part_left(handle).is_none();
         can_begin.then(|| if self.prioritized.is_empty() { Priority::NORMAL } else { self.priority(handle) })
     }
 
@@ -185,7 +180,7 @@ impl Tree {
                 }
                 return false;
             }
-            if self.needs_left(above)[0] > 0 {
+            if self.has_open_needs(above) {
                 return false;
             }
             passed.push(above);

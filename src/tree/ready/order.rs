@@ -36,7 +36,7 @@ impl Tree {
         let is_waiting_child = |child: &Handle| {
             step();
             let node = self.node(*child);
-            node.parent() == Some(parent) && node.status() == FrameStatus::Planned && self.needs_left(*child)[0] > 0
+            node.parent() == Some(parent) && node.status() == FrameStatus::Planned && self.has_open_needs(*child)
         };
         let mut waiting: Vec<Handle> = waiting.copied().filter(is_waiting_child).collect();
         waiting.sort_unstable_by_key(order);

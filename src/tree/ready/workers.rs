@@ -1,11 +1,12 @@
 //! Which frames are free for workers, and what prevents workers from getting the other frames.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{Obstacle, Parts};
 use crate::error::Error;
 use crate::frame::{Frame, FrameStatus, Handle, Holder, WorkLeft};
-use crate::keys::KeyMap;
+use crate::keys::{self, KeyMap};
 use crate::steps::step;
 use crate::tree::{Kind, Tree};
 
@@ -18,11 +19,7 @@ pub(in crate::tree) struct WorkerTimes {
 
 impl WorkerTimes {
     fn note(&mut self, handle: Handle, time: Option<u64>) {
-        let old = match time {
-            Some(time) => self.known.insert(handle, time),
-            None => self.known.remove(&handle),
-        };
-        if let Some(old) = old {
+        if let Some(old) = keys::set(&mut self.known, handle, time) {
             self.times.remove(&(old, handle));
         }
         self.times.extend(time.map(|time| (time, handle)));
@@ -113,7 +110,10 @@ impl Tree {
             if let Some(part) = parts.max_by_key(|part| self.node(*part).order()) {
                 return Some(part);
             }
-            looked.extend(index.all(Kind::InProgress).chain(index.all(Kind::Blocked)));
+            let mut open: Vec<Handle> = index.all(Kind::InProgress).chain(index.all(Kind::Blocked)).collect();
+            // The first one is looked at next.
+            open.sort_unstable_by_key(|child| Reverse(self.node(*child).order()));
+            looked.append(&mut open);
         }
         None
     }

@@ -79,7 +79,7 @@ class Context:
         return f"Context(xml={self.xml!r}, stable={self.stable!r}, volatile={self.volatile!r}, tokens={self.tokens})"
 
     def __reduce__(self) -> tuple[type[Context], tuple[str, str, str, int]]:
-        # What the library holds is of this process.
+        # Other processes cannot read the memory of the library, so the texts are passed.
         return Context, self._values()
 
 
