@@ -112,6 +112,7 @@ impl PostgresReader {
             Ok(Snapshot {
                 revision: self.value::<i64>(row, 0)?.cast_unsigned(),
                 head: self.value(row, 1)?,
+                unfinished: self.value(row, 2)?,
                 is_whole: false,
             })
         });
@@ -139,7 +140,7 @@ impl PostgresReader {
     }
 }
 
-const HEAD: &str = "SELECT revision, head FROM callstack.heads WHERE stack = $1 AND is_base = $2";
+const HEAD: &str = "SELECT revision, head, unfinished FROM callstack.heads WHERE stack = $1 AND is_base = $2";
 
 /// A revision as PostgreSQL has it.
 fn number(revision: u64) -> i64 {

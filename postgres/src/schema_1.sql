@@ -47,13 +47,15 @@ CREATE TABLE callstack.events (
 );
 CREATE INDEX events_of_frames ON callstack.events (stack, handle, revision);
 
--- The heads of a stack's newest snapshot and of its base, which the events of a compacted history follow.
+-- The heads of a stack's newest snapshot and of its base, which the events of a compacted history follow. The
+-- newest snapshot has the unfinished trees in one piece too.
 CREATE TABLE callstack.heads (
     tenant int NOT NULL,
     stack bigint NOT NULL,
     is_base boolean NOT NULL,
     revision bigint NOT NULL,
     head text NOT NULL,
+    unfinished bytea NOT NULL DEFAULT '',
     PRIMARY KEY (stack, is_base)
 );
 

@@ -373,9 +373,14 @@ impl Queue {
     }
 
     fn write_head(&mut self) {
-        if let Some(Snapshot { revision, head, .. }) = self.head.take() {
-            let revision = revision.cast_signed();
-            self.add(WRITE_HEAD, vec![(Box::new(revision), Type::INT8), (Box::new(head), Type::TEXT)], 0);
+        if let Some(Snapshot { revision, head, unfinished, .. }) = self.head.take() {
+            let bytes = head.len() + unfinished.len();
+            let values: Values = vec![
+                (Box::new(revision.cast_signed()), Type::INT8),
+                (Box::new(head), Type::TEXT),
+                (Box::new(unfinished), Type::BYTEA),
+            ];
+            self.add(WRITE_HEAD, values, bytes);
         }
     }
 }
@@ -453,8 +458,9 @@ const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, hand
     SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM pg_catalog.unnest($6) WITH ORDINALITY AS new (entry, place)";
 
 const WRITE_HEAD: &str = "WITH noted AS (UPDATE callstack.stacks SET snapshot = $3 WHERE id = $2) \
-    INSERT INTO callstack.heads (tenant, stack, is_base, revision, head) VALUES ($1, $2, false, $3, $4) \
-    ON CONFLICT (stack, is_base) DO UPDATE SET revision = excluded.revision, head = excluded.head";
+    INSERT INTO callstack.heads (tenant, stack, is_base, revision, head, unfinished) \
+    VALUES ($1, $2, false, $3, $4, $5) ON CONFLICT (stack, is_base) \
+    DO UPDATE SET revision = excluded.revision, head = excluded.head, unfinished = excluded.unfinished";
 
 const KEEP_WHOLE_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM callstack.frames \
     WHERE tenant = $1 AND stack = $2 AND changed <= $3 ON CONFLICT DO NOTHING";

@@ -52,7 +52,7 @@ impl Archive for StackArchive {
     fn frames_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedFrame>> {
         let Some(reader) = &self.reader else { return self.archive.frames_at(handle, revision) };
         let mut tree = match self.archive.base()? {
-            Some((head, frames)) => Tree::of_snapshot(&head, frames, false)?,
+            Some((head, frames)) => Tree::of_snapshot(&head, &[], frames, false)?,
             None => Tree::new(),
         };
         if tree.revision() > revision {

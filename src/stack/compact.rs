@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::store::DATABASE;
 #[cfg(all(feature = "session", feature = "sqlite"))]
-use crate::store::EventQuery;
+use crate::store::{EventQuery, Snapshot};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::tree::{Compared, Comparison};
 
@@ -167,9 +167,9 @@ impl Stack {
             let archive = archive_of(&**store).ok_or(no_snapshots)?;
             Ok((store.snapshot(deadline.remaining())?, archive))
         })?;
-        let Some(snapshot) = snapshot else { return Ok(Compared::default()) };
-        let mut comparison = Comparison::new(archive, snapshot.head, snapshot.revision)?;
-        let query = EventQuery::default().since(comparison.revision()).until(snapshot.revision);
+        let Some(Snapshot { revision, head, unfinished, .. }) = snapshot else { return Ok(Compared::default()) };
+        let mut comparison = Comparison::new(archive, head, unfinished, revision)?;
+        let query = EventQuery::default().since(comparison.revision()).until(revision);
         self.read_history(&query, |event| comparison.follow(event))?;
         comparison.read_compacted();
         Ok(comparison.into_result())

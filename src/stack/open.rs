@@ -280,12 +280,17 @@ impl Stack {
     /// beside the database that a drop would write, but at most those of 512 frames, and leaves the rest to
     /// the end of the process, which frees the memory and releases the locks. If more files are out of date,
     /// `state.json` stays as it is, and another process writes both. The write-ahead log stays beside the
-    /// database, until a later commit moves its content into the database. Errors are not reported.
+    /// database if it has less than 2 MB; a longer one is moved into the database, because the next process
+    /// would have to read it. Errors are not reported.
     ///
     /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that
     /// continues, the memory and the open files of the stack stay in use.
     pub fn leave(self) {
         let _ = self.write_mirror(MirrorScope::Last);
+        let _ = self.with_journal(|journal, _| {
+            journal.store.iter_mut().for_each(|store| store.leave());
+            Ok(())
+        });
         mem::forget(self);
     }
 }

@@ -150,6 +150,10 @@ pub trait Store: Send {
         Ok(())
     }
 
+    /// Called once in a process that ends without dropping the store. It may do what makes the next open of the
+    /// store faster, if that is worth the time. Errors are not reported. Called outside of transactions.
+    fn leave(&mut self) {}
+
     /// Adds a snapshot to the transaction, which replaces the one before it. `frames` are those that have
     /// changed since then. Called only if [`Store::archive`] returns an archive.
     ///
@@ -236,6 +240,9 @@ pub struct Snapshot {
     pub revision: u64,
     /// The part of the tree that does not belong to one frame, as JSON. Only the library reads it.
     pub head: String,
+    /// The unfinished trees in one piece, so that they need not be made from the images of their frames. Only
+    /// the library reads it. Empty if the store does not keep it; then opening takes longer.
+    pub unfinished: Vec<u8>,
     /// When it is written: true if its frames are all frames of the tree, so that the frames of earlier
     /// snapshots are removed.
     pub is_whole: bool,

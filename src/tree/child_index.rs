@@ -166,6 +166,10 @@ impl Tree {
     }
 
     fn known_as(&self, child: Handle) -> Known {
+        if let Some(frame) = self.nodes.packed(child).filter(|frame| frame.is_untouched()) {
+            let kinds = 1 << Kind::Planned as u16 | 1 << Kind::Free as u16;
+            return Known { order: frame.order(), kinds, status: Some(FrameStatus::Planned), changed: 0 };
+        }
         let node = self.node(child);
         let record = node.record();
         let (status, is_retried) = (record.status, node.retried_as().is_some());
@@ -235,7 +239,8 @@ impl Tree {
     /// The number of a frame's own dependencies that are not completed, and of those that have ended without
     /// being completed.
     pub(super) fn needs_left(&self, handle: Handle) -> [u32; 2] {
-        let Some(waits) = self.node(handle).waits() else { return [0, 0] };
+        let waits = self.brief(handle).has_waits().then(|| self.node(handle).waits()).flatten();
+        let Some(waits) = waits else { return [0, 0] };
         *waits.left.get_or_make(|| {
             waits.dependencies.iter().fold([0, 0], |[open, lost], dependency| {
                 step();

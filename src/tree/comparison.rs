@@ -21,8 +21,9 @@ const MOST_UNREADABLE: usize = 100;
 pub(crate) struct Comparison {
     tree: Tree,
     archive: Arc<Earlier>,
-    /// The head of the archive.
+    /// The head of the archive, and its unfinished trees in one piece.
     head: String,
+    unfinished: Vec<u8>,
     /// The roots of trees that change again, by the revision of their last change.
     later: BTreeMap<u64, BTreeSet<Handle>>,
     compared: Compared,
@@ -38,23 +39,23 @@ pub(crate) struct Compared {
 }
 
 impl Comparison {
-    /// Compares the archive with this head and this revision with the events that follow the base of the
-    /// archive.
+    /// Compares the archive, whose snapshot has this head and these unfinished trees, with the events that follow
+    /// the base of the archive.
     ///
     /// # Errors
     /// The errors of the archive; [`Error::Json`](crate::Error::Json) if the base cannot be read.
-    pub(crate) fn new(archive: Arc<dyn Archive>, head: String, revision: u64) -> Result<Self> {
+    pub(crate) fn new(archive: Arc<dyn Archive>, head: String, unfinished: Vec<u8>, revision: u64) -> Result<Self> {
         let (base_head, base) = archive.base()?.unzip();
         let archive = Arc::new(Earlier { archive, revision, base });
         let tree = match base_head {
-            Some(base_head) => Tree::of_snapshot(&base_head, archive.clone(), true)?,
+            Some(base_head) => Tree::of_snapshot(&base_head, &[], archive.clone(), true)?,
             None => {
                 let mut tree = Tree::new();
                 tree.use_archive(archive.clone());
                 tree
             }
         };
-        let mut made = Self { tree, archive, head, later: BTreeMap::new(), compared: Compared::default() };
+        let mut made = Self { tree, archive, head, unfinished, later: BTreeMap::new(), compared: Compared::default() };
         if made.tree.revision() == revision {
             made.end()?;
         }
@@ -90,6 +91,7 @@ impl Comparison {
         if self.tree.snapshot_head() != self.head {
             self.compared.problems.push("the head of the snapshot is another one than the events give".to_owned());
         }
+        self.compared.problems.extend(self.tree.problem_of_packed(&self.unfinished)?);
         for root in self.tree.roots_in_memory() {
             let frames = self.archive.frames(root)?;
             self.compare(root, &frames);

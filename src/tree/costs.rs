@@ -76,7 +76,7 @@ impl Tree {
     /// requests since the last cost was told.
     pub(crate) fn cost_below(&self, handle: Handle) -> u64 {
         let mut sum = Cost::default();
-        for frame in self.subtree(handle) {
+        for frame in self.subtree(handle).filter(|frame| self.brief(*frame).has_usage()) {
             sum = sum.and(Cost::of(self.node(frame).record()));
         }
         self.estimated(sum)

@@ -10,11 +10,13 @@ use crate::archive::ArchiveQuery;
 use crate::frame::Handle;
 use crate::steps::step;
 
-/// The frames by their IDs. The IDs of frames that were loaded from an archive stay there, until such a frame
-/// gets another ID.
+/// The frames by their IDs. The IDs of frames that were loaded from an archive stay there, and those of packed
+/// frames with them, until such a frame gets another ID.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     whole: Whole,
+    /// Number of frames whose IDs are found without the archive, or a lower number.
+    known: usize,
     /// The same entries, in the order of the IDs. They are made by the first search for a beginning, because
     /// many hosts never search for a beginning, and keeping them would double the cost of each push.
     ordered: OnceLock<BTreeMap<String, Handle>>,
@@ -27,14 +29,9 @@ struct Whole {
     shared: Arc<HashMap<String, Handle>>,
     /// The changes since the map was shared; `None`: no frame has the ID any more.
     changes: HashMap<String, Option<Handle>>,
-    len: usize,
 }
 
 impl Whole {
-    fn len(&self) -> usize {
-        self.len
-    }
-
     fn get(&self, id: &str) -> Option<Handle> {
         self.changes.get(id).copied().unwrap_or_else(|| self.shared.get(id).copied())
     }
@@ -46,7 +43,6 @@ impl Whole {
     }
 
     fn set(&mut self, id: &str, handle: Option<Handle>) {
-        self.len = self.len + usize::from(handle.is_some()) - usize::from(self.get(id).is_some());
         self.changes.insert(id.to_owned(), handle);
         // Changes that cannot be made in the map itself are few, unless the copy lives for long.
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -72,16 +68,21 @@ fn take_in(map: &mut HashMap<String, Handle>, changes: &mut HashMap<String, Opti
 
 impl Ids {
     pub(super) fn get(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
-        let found = self.in_memory(id);
-        if found.is_some() || self.whole.len() == nodes.len() {
+        let found = self.in_memory(id, nodes);
+        if found.is_some() || self.known == nodes.len() {
             return found;
         }
         nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied()
     }
 
     /// The frame with this ID, without reading the archive.
-    pub(super) fn in_memory(&self, id: &str) -> Option<Handle> {
-        self.whole.get(id)
+    pub(super) fn in_memory(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
+        self.whole.get(id).or_else(|| nodes.packed_with_id(id))
+    }
+
+    /// Notes that this number of frames is packed.
+    pub(super) fn note_packed(&mut self, frames: usize) {
+        self.known += frames;
     }
 
     /// The first frames whose IDs begin with this text, ordered by ID.
@@ -99,7 +100,8 @@ impl Ids {
         found.into_values().take(limit).collect()
     }
 
-    /// The frames whose IDs are not only in the archive and begin with this text, ordered by ID.
+    /// The frames whose IDs are in memory and begin with this text, ordered by ID. The archive has the IDs of the
+    /// others, and of packed frames.
     fn beginning_here<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, Handle)> {
         let ordered = self.ordered.get_or_init(|| {
             iter::repeat_with(step).zip(self.whole.iter()).map(|((), (id, handle))| (id.clone(), handle)).collect()
@@ -109,14 +111,32 @@ impl Ids {
         found.map(|(id, handle)| (id.as_str(), *handle)).inspect(|_| step())
     }
 
+    /// Adds the ID of a frame that was in memory with none.
     pub(super) fn insert(&mut self, id: &str, handle: Handle) {
+        self.known += usize::from(self.whole.get(id).is_none());
+        self.set(id, handle);
+    }
+
+    /// Gives a frame another ID.
+    pub(super) fn replace(&mut self, old: &str, new: &str, handle: Handle) {
+        self.unset(old);
+        self.set(new, handle);
+    }
+
+    /// Removes the ID of a frame that leaves the memory.
+    pub(super) fn remove(&mut self, id: &str) {
+        self.known = self.known.saturating_sub(1);
+        self.unset(id);
+    }
+
+    fn set(&mut self, id: &str, handle: Handle) {
         self.whole.set(id, Some(handle));
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.insert(id.to_owned(), handle);
         }
     }
 
-    pub(super) fn remove(&mut self, id: &str) {
+    fn unset(&mut self, id: &str) {
         self.whole.set(id, None);
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.remove(id);
@@ -144,12 +164,11 @@ mod tests {
             ids.beginning_with(text, 8, &nodes).into_iter().map(Handle::index).collect()
         };
         assert_eq!(found(&ids, "a"), [1, 2]);
-        ids.remove("ab");
-        ids.insert("aa", handle(5));
-        assert_eq!(found(&ids, "a"), [5, 2]);
+        ids.replace("ab", "aa", handle(1));
+        assert_eq!(found(&ids, "a"), [1, 2]);
         assert_eq!(found(&ids, "ä"), [4]);
         assert!(found(&ids, "c").is_empty());
-        assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(5)), None));
+        assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(1)), None));
     }
 
     #[test]
@@ -158,22 +177,22 @@ mod tests {
         (0..200).for_each(|index| ids.insert(&format!("id {index}"), handle(index)));
         let mut copy = ids.clone();
         for index in 0..150 {
-            copy.remove(&format!("id {index}"));
-            copy.insert(&format!("new {index}"), handle(index));
+            copy.replace(&format!("id {index}"), &format!("new {index}"), handle(index));
         }
         ids.insert("later", handle(200));
         let all = |ids: &Ids| ids.whole.iter().map(|(id, handle)| (id.clone(), handle)).collect::<BTreeMap<_, _>>();
         let mut expected: BTreeMap<String, Handle> =
             (0..200).map(|index| (format!("id {index}"), handle(index))).collect();
         expected.insert("later".into(), handle(200));
-        assert_eq!((all(&ids), ids.whole.len()), (expected.clone(), 201));
+        assert_eq!((all(&ids), ids.known), (expected.clone(), 201));
         expected.remove("later");
         for index in 0..150 {
             expected.remove(&format!("id {index}"));
             expected.insert(format!("new {index}"), handle(index));
         }
-        assert_eq!((all(&copy), copy.whole.len()), (expected, 200));
-        assert_eq!((copy.in_memory("id 3"), copy.in_memory("new 3")), (None, Some(handle(3))));
+        assert_eq!((all(&copy), copy.known), (expected, 200));
+        let nodes = Nodes::default();
+        assert_eq!((copy.in_memory("id 3", &nodes), copy.in_memory("new 3", &nodes)), (None, Some(handle(3))));
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! nodes of a whole tree are rebuilt from the images of its frames.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::memory::Conversation;
 use super::node::{Attempt, Before, Node};
+use super::relations::{Member, Relations};
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Frame, Handle, Message, RunSettings};
@@ -85,9 +85,12 @@ impl Node {
         self.dependencies().iter().chain(self.dependents()).copied().chain(attempts.flatten())
     }
 
-    /// The node of an image, without the parts that follow from the other nodes of its tree.
-    fn of_image(archived: &ArchivedFrame) -> Result<Self> {
-        let ArchivedFrame { handle, changed, ref image, .. } = *archived;
+    /// The node of an image, without the parts that follow from the other nodes of its tree. `len`: the number
+    /// of existing frames.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if the image cannot be read, or names a frame that does not exist.
+    pub(super) fn of_image(handle: Handle, changed: u64, image: &str, len: usize) -> Result<Self> {
         let image: Image<'_> = serde_json::from_str(image)
             .map_err(|error| Error::json(SNAPSHOT, format!("frame {handle}: {error}")).with_source(error))?;
         let mut node = Self::new(image.frame.into_owned(), image.parent, 0, handle);
@@ -105,7 +108,10 @@ impl Node {
             let messages = own.messages.into_iter().map(Cow::into_owned);
             Box::new(Conversation::of_parts(messages, own.run, own.tools.into_owned(), own.call.map(Cow::into_owned)))
         });
-        Ok(node)
+        let missing = node.linked().find(|other| other.index() >= len);
+        missing.map_or(Ok(node), |other| {
+            Err(Error::json(SNAPSHOT, format!("frame {handle}: it names {other}, which is not there")))
+        })
     }
 }
 
@@ -115,65 +121,13 @@ impl Node {
 /// [`Error::Json`] for an image that cannot be read, for an image that names a frame that does not exist, and
 /// for an image whose parent is not among the frames.
 pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len: usize) -> Result<Vec<(Handle, Node)>> {
-    let nodes = frames.map(|frame| Ok((frame.handle, Node::of_image(frame)?)));
+    let node = |frame: &ArchivedFrame| Node::of_image(frame.handle, frame.changed, &frame.image, len);
+    let nodes = frames.map(|frame| Ok((frame.handle, node(frame)?)));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
-    for (handle, node) in &nodes {
-        if let Some(other) = node.linked().find(|other| other.index() >= len) {
-            return Err(Error::json(SNAPSHOT, format!("frame {handle}: it names {other}, which is not there")));
-        }
-    }
-    let places: HashMap<Handle, usize> =
-        nodes.iter().enumerate().map(|(place, (handle, _))| (*handle, place)).collect();
-    let mut parents = Vec::with_capacity(nodes.len());
-    for (handle, node) in &nodes {
-        let place = |parent: Handle| {
-            let missing = || Error::json(SNAPSHOT, format!("frame {handle}: its parent {parent} is missing"));
-            places.get(&parent).copied().ok_or_else(missing)
-        };
-        parents.push(node.parent.map(place).transpose()?);
-    }
-    for (place, parent) in parents.iter().enumerate() {
-        if let Some(parent) = *parent {
-            let handle = nodes[place].0;
-            nodes[parent].1.children.push(handle);
-        }
-    }
-    let order: HashMap<Handle, u64> = nodes.iter().map(|(handle, node)| (*handle, node.order)).collect();
-    nodes.iter_mut().for_each(|(_, node)| node.children.sort_unstable_by_key(|child| order[child]));
-    // Parents come before children. A node that is not reached has no root above it.
-    let mut ways: Vec<usize> = (0..nodes.len()).filter(|place| parents[*place].is_none()).collect();
-    let mut next = 0;
-    while let Some(place) = ways.get(next).copied() {
-        if let Some(parent) = parents[place] {
-            let above = &nodes[parent].1;
-            let first = &nodes[places[&above.jump]].1;
-            let second = &nodes[places[&first.jump]].1;
-            let is_even = above.depth - first.depth == first.depth - second.depth;
-            let (depth, jump) = (above.depth + 1, if is_even { first.jump } else { nodes[parent].0 });
-            (nodes[place].1.depth, nodes[place].1.jump) = (depth, jump);
-        }
-        ways.extend(nodes[place].1.children.iter().map(|child| places[child]));
-        next += 1;
-    }
-    if ways.len() < nodes.len() {
-        return Err(Error::json(SNAPSHOT, "frames are above each other".to_owned()));
-    }
-    // Children come before parents, because parents count them.
-    for place in ways.into_iter().rev() {
-        let Some(parent) = parents[place] else { continue };
-        let (handle, child) = &nodes[place];
-        let (handle, is_busy, finished) = (*handle, child.is_busy(), child.finished);
-        let is_finished = child.status().is_finished() && child.retried_as().is_none();
-        let delivered_at = child.frame.delivered_at;
-        let parent = &mut nodes[parent].1;
-        parent.busy_children += u32::from(is_busy);
-        if is_finished {
-            parent.finished_children.insert(finished, handle);
-            let forgotten_at = parent.frame.forgotten_at;
-            let is_held = delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten));
-            parent.held_children += u32::from(is_held);
-        }
-    }
+    nodes.sort_unstable_by_key(|(handle, _)| *handle);
+    let members: Vec<Member> = nodes.iter().map(|(handle, node)| Member::of(*handle, node)).collect();
+    let relations = Relations::of(&members)?;
+    nodes.iter_mut().enumerate().for_each(|(place, (_, node))| relations.give_to(place, node));
     Ok(nodes)
 }
 

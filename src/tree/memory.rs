@@ -160,9 +160,9 @@ impl Tree {
     /// The root of the tree that contains the frame. A root returns itself.
     pub fn root(&self, handle: Handle) -> Handle {
         let mut place = handle;
-        while self.node(place).parent().is_some() {
+        while self.brief(place).parent().is_some() {
             step();
-            place = self.node(place).jump;
+            place = self.brief(place).jump();
         }
         place
     }

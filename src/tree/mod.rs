@@ -7,6 +7,7 @@
 
 mod apply;
 mod archive;
+mod brief;
 mod child_index;
 mod command;
 mod commit;
@@ -29,8 +30,10 @@ mod memory;
 mod node;
 mod nodes;
 mod outline;
+mod packed;
 mod places;
 mod ready;
+mod relations;
 mod roots;
 mod scan;
 mod sibling_order;
@@ -64,6 +67,7 @@ const LEAST_LIKENESS: f64 = 0.75;
 /// Maximum number of frames that an error lists.
 const LISTED: usize = 8;
 
+use brief::Brief;
 pub(crate) use child_index::Kind;
 pub use command::{Command, Records, TranscriptRead};
 pub(crate) use commit::Draft;
@@ -273,7 +277,7 @@ impl Tree {
     pub(crate) fn holds(&self, reference: &FrameRef) -> bool {
         let found = match reference.target() {
             Target::Handle(handle) => Some(handle),
-            Target::Id(id) | Target::Name(id) => self.ids.in_memory(id),
+            Target::Id(id) | Target::Name(id) => self.ids.in_memory(id, &self.nodes),
             Target::Nothing => None,
         };
         !self.has_archive() || found.is_some_and(|handle| self.is_in_memory(handle))
@@ -442,45 +446,38 @@ impl Tree {
 
     /// The parent, its parent, and so on up to the root.
     pub fn ancestors(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        iter::successors(self.node(handle).parent, |ancestor| self.node(*ancestor).parent).inspect(|_| step())
+        let parent = |handle: Handle| self.brief(handle).parent();
+        iter::successors(parent(handle), move |ancestor| parent(*ancestor)).inspect(|_| step())
     }
 
     /// True if `ancestor` is a parent, grandparent, … of `handle`.
     pub fn is_ancestor(&self, ancestor: Handle, handle: Handle) -> bool {
-        let depth = self.node(ancestor).depth;
-        let mut place = handle;
-        while self.node(place).depth > depth {
-            step();
-            let Node { parent, jump, .. } = self.node(place);
-            // The jump leads further up than the parent, but it must not lead past the depth of the ancestor.
-            let above = Some(*jump).filter(|jump| self.node(*jump).depth >= depth).or(*parent);
-            place = above.expect("a frame with a depth has a parent");
-        }
-        place == ancestor && handle != ancestor
+        self.ancestor_at(handle, self.brief(ancestor).depth()) == ancestor && handle != ancestor
     }
 
     /// The children of all statuses, in their order. That is the order of their creation, except that a new
     /// attempt comes directly after the one before it, and that some children were moved.
     pub fn children(&self, handle: Handle) -> &[Handle] {
-        &self.node(handle).children
+        self.brief(handle).children()
     }
 
     /// The other children of the parent, of all statuses, in their order. Roots have no siblings, because
     /// each root is a separate task.
     pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
+        let children = self.brief(handle).parent().map_or(&[][..], |parent| self.children(parent));
         children.iter().copied().filter(move |sibling| *sibling != handle)
     }
 
     /// The siblings that were completed, in their order.
     pub fn completed_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
+        self.siblings(handle).filter(|sibling| self.status(*sibling) == FrameStatus::Completed)
     }
 
     /// The newest attempt at the work of this frame: the frame itself if it was not retried. The frames that
     /// depend on any of the attempts wait for the newest one.
     pub fn newest_attempt(&self, handle: Handle) -> Handle {
-        match &self.node(self.first_attempt(handle)).attempt {
+        let first = self.first_attempt(handle);
+        match self.brief(first).has_attempts().then(|| self.node(first).attempt.as_ref()).flatten() {
             Some(attempt) => attempt.newest,
             None => handle,
         }
@@ -489,7 +486,8 @@ impl Tree {
     /// The first attempt at the work of this frame. It keeps the newest attempt and the dependents for all
     /// attempts.
     pub(crate) fn first_attempt(&self, handle: Handle) -> Handle {
-        self.node(handle).attempt.as_ref().map_or(handle, |attempt| attempt.first)
+        let attempt = self.brief(handle).has_attempts().then(|| self.node(handle).attempt.as_ref()).flatten();
+        attempt.map_or(handle, |attempt| attempt.first)
     }
 
     /// The attempts before this frame, newest first.
@@ -505,12 +503,14 @@ impl Tree {
 
     /// The frames that a frame depends on: its dependencies, each in its newest attempt.
     pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.node(handle).dependencies().iter().map(|dependency| self.newest_attempt(*dependency))
+        let dependencies = if self.brief(handle).has_waits() { self.node(handle).dependencies() } else { &[] };
+        dependencies.iter().map(|dependency| self.newest_attempt(*dependency))
     }
 
     /// The frames that depend on this frame or on another attempt at its work.
     pub fn dependents(&self, handle: Handle) -> &[Handle] {
-        self.node(self.first_attempt(handle)).dependents()
+        let first = self.first_attempt(handle);
+        if self.brief(first).has_waits() { self.node(first).dependents() } else { &[] }
     }
 
     /// True if the conversation of the frame's parent holds the results of the frame: the results were
@@ -543,7 +543,7 @@ impl Tree {
             }
         };
         let unfinished = unfinished.into_iter().flatten().inspect(|_| step());
-        unfinished.filter(move |handle| self.node(*handle).status() == status).chain(all.into_iter().flatten())
+        unfinished.filter(move |handle| self.status(*handle) == status).chain(all.into_iter().flatten())
     }
 
     /// The frames for which `is` is true, in creation order: frames in memory, and frames that a query finds
@@ -575,7 +575,7 @@ impl Tree {
         self.busy_roots.iter().flat_map(|(_, root)| {
             step();
             let root = *root;
-            iter::once(root).filter(|root| self.node(*root).status().is_unfinished()).chain(self.unfinished_below(root))
+            iter::once(root).filter(|root| self.status(*root).is_unfinished()).chain(self.unfinished_below(root))
         })
     }
 
@@ -590,7 +590,7 @@ impl Tree {
 
     /// The frame itself if it is open, else its nearest open ancestor.
     pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
-        self.lineage(handle).find(|frame| self.node(*frame).status().is_open())
+        self.lineage(handle).find(|frame| self.status(*frame).is_open())
     }
 
     /// The frame and its [`Tree::descendants`].
@@ -601,41 +601,40 @@ impl Tree {
     /// All frames below a frame: parents before children, siblings in their order. Iterative, so a deep tree
     /// cannot overflow the thread's stack.
     pub fn descendants(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.walk(handle, |node| &node.children)
+        self.walk(handle, Brief::children)
     }
 
     /// The frames below a frame that have not ended: planned, in_progress or blocked. They have the order of
     /// [`Tree::descendants`], but branches in which all frames have ended are not walked through.
     pub fn unfinished_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let walk = self.walk(handle, |node| if node.busy_children == 0 { &[] } else { &node.children });
-        walk.filter(|frame| self.node(*frame).status().is_unfinished())
+        let walk = self.walk(handle, |frame| if frame.has_unfinished_below() { frame.children() } else { &[] });
+        walk.filter(|frame| self.status(*frame).is_unfinished())
     }
 
     /// The frames below a frame that have not begun: planned frames, and frames that wait to begin.
     pub fn unbegun_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.unfinished_below(handle).filter(|below| {
-            let record = self.node(*below).record();
-            record.status == FrameStatus::Planned || record.waits_to_begin()
-        })
+        self.unfinished_below(handle).filter(|below| self.is_unbegun(*below))
     }
 
     /// Planned frames that can never begin, because a frame above them has ended. Those below a frame, or all
     /// of them. In creation order.
     pub fn leftovers(&self, below: Option<Handle>) -> Vec<Handle> {
         let is_meant = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
-        let has_ended = |above: Handle| !self.node(above).status().is_unfinished();
-        let unbegun = self.unfinished().filter(|handle| {
-            let record = self.node(*handle).record();
-            record.status == FrameStatus::Planned || record.waits_to_begin()
-        });
+        let has_ended = |above: Handle| !self.status(above).is_unfinished();
+        let unbegun = self.unfinished().filter(|handle| self.is_unbegun(*handle));
         unbegun.filter(is_meant).filter(|handle| self.ancestors(*handle).any(has_ended)).collect()
+    }
+
+    /// True for a planned frame, and for one that waits to begin.
+    fn is_unbegun(&self, handle: Handle) -> bool {
+        self.status(handle) == FrameStatus::Planned || self.waiting.contains(&handle)
     }
 
     /// True for a frame that is out of the plan and has nothing unfinished below it. Views of a tree for
     /// people leave such a frame out, unless they ask for it.
     pub fn is_out_of_sight(&self, handle: Handle) -> bool {
-        let node = self.node(handle);
-        node.status() == FrameStatus::Invalidated && !node.has_unfinished_below()
+        let frame = self.brief(handle);
+        frame.status() == FrameStatus::Invalidated && !frame.has_unfinished_below()
     }
 
     /// The frames below a frame that `children` leads to, parents before children. They are taken one by one,
@@ -643,12 +642,12 @@ impl Tree {
     fn walk<'a>(
         &'a self,
         handle: Handle,
-        children: impl Fn(&'a Node) -> &'a [Handle] + 'a,
+        children: impl Fn(Brief<'a>) -> &'a [Handle] + 'a,
     ) -> impl Iterator<Item = Handle> + 'a {
         let mut levels: Vec<slice::Iter<'_, Handle>> = Vec::new();
         let mut entered = Some(handle);
         iter::from_fn(move || {
-            let below = entered.take().map_or(&[][..], |handle| children(self.node(handle)));
+            let below = entered.take().map_or(&[][..], |handle| children(self.brief(handle)));
             if !below.is_empty() {
                 levels.push(below.iter());
             }
@@ -676,7 +675,8 @@ impl Tree {
     /// The sums of the requests to models: of a frame, and of the frame and everything below it.
     pub fn usage(&self, handle: Handle) -> FrameUsage {
         let mut total = Vec::new();
-        let all = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
+        let with_usage = self.subtree(handle).filter(|frame| self.brief(*frame).has_usage());
+        let all = with_usage.flat_map(|frame| &self.node(frame).record().usage);
         all.for_each(|usage| add_usage(&mut total, usage));
         let record = self.node(handle).record();
         FrameUsage {

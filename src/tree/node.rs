@@ -362,6 +362,16 @@ impl Node {
         self.waits.as_ref().map_or(&[], |waits| &waits.dependents)
     }
 
+    /// True if it depends on other frames, or other frames depend on it.
+    pub(super) fn has_waits(&self) -> bool {
+        !self.dependencies().is_empty() || !self.dependents().is_empty()
+    }
+
+    /// True if requests to models were recorded, or what they cost.
+    pub(super) fn has_usage(&self) -> bool {
+        !self.frame.usage.is_empty() || !self.frame.costs.is_empty()
+    }
+
     pub(super) fn waits(&self) -> Option<&Waits> {
         self.waits.as_deref()
     }

@@ -1,5 +1,5 @@
-//! The nodes of a tree, in memory or in an archive. Copies of a tree share their nodes until one of them
-//! changes a node.
+//! The nodes of a tree: in memory, packed, or in an archive. Copies of a tree share their nodes until one of
+//! them changes a node.
 
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::Node;
 use super::archive::{Loaded, Shelf};
 use super::image::nodes_of;
+use super::packed::{Block, Packed, PackedFrame};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::Handle;
@@ -23,13 +24,20 @@ type Page = [OnceLock<Arc<Node>>; PAGE];
 /// node copies that node.
 ///
 /// With an archive, the nodes of finished trees need not be in memory. When one of them is read, all nodes of
-/// its tree are loaded; [`Nodes::drop_node`] removes a node from memory again.
+/// its tree are loaded; [`Nodes::drop_node`] removes a node from memory again. The nodes of unfinished trees
+/// are in memory or packed: they are made when they are first needed, from what was read with the snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pages: Vec<OnceLock<Box<Page>>>,
     len: usize,
     /// `None`: all nodes are in memory.
     shelf: Option<Arc<Shelf>>,
+    /// The trees that were unfinished in the snapshot that this tree was made from.
+    packed: Option<Arc<Packed>>,
+    /// The packed frames that have left the memory since. The archive has them.
+    unpacked: BTreeSet<Handle>,
+    /// The blocks of the newest snapshot that was read or made here. The next one uses them again.
+    blocks: Mutex<Arc<[Block]>>,
     /// The finished trees in memory.
     loaded: Mutex<Loaded>,
     /// The revision of the tree. A node in the archive with a later change belongs to a later state of the
@@ -53,6 +61,9 @@ impl Clone for Nodes {
             pages: self.pages.clone(),
             len: self.len,
             shelf: self.shelf.clone(),
+            packed: self.packed.clone(),
+            unpacked: self.unpacked.clone(),
+            blocks: Mutex::new(self.blocks.lock().clone()),
             loaded: Mutex::new(self.loaded.lock().clone()),
             known: self.known,
             revision: self.revision,
@@ -81,9 +92,68 @@ impl Nodes {
         self.shelf.as_deref()
     }
 
-    /// The node if it is in memory.
+    /// The node if it is in memory or packed.
     pub(super) fn in_memory(&self, index: usize) -> Option<&Node> {
+        self.made(index).or_else(|| self.unpack(index))
+    }
+
+    /// The node if it is in memory and not packed.
+    pub(super) fn made(&self, index: usize) -> Option<&Node> {
         self.pages.get(index / PAGE)?.get()?[index % PAGE].get().map(|node| &**node)
+    }
+
+    /// True if the node is in memory or packed.
+    pub(super) fn is_in_memory(&self, handle: Handle) -> bool {
+        self.made(handle.index()).is_some() || self.packed(handle).is_some()
+    }
+
+    /// The frame if its node is packed and was not needed yet.
+    pub(super) fn packed(&self, handle: Handle) -> Option<PackedFrame<'_>> {
+        let packed = self.packed.as_deref()?;
+        let is_left = self.made(handle.index()).is_none() && !self.unpacked.contains(&handle);
+        packed.find(handle).filter(|_| is_left)
+    }
+
+    /// The frames whose nodes are packed and were not needed yet.
+    pub(super) fn all_packed(&self) -> impl Iterator<Item = PackedFrame<'_>> {
+        let packed = self.packed.iter().flat_map(|packed| packed.all());
+        packed.filter(|frame| self.packed(frame.handle()).is_some())
+    }
+
+    /// The packed frame that has this ID. It may be in memory as well, but it has the ID.
+    pub(super) fn packed_with_id(&self, id: &str) -> Option<Handle> {
+        let mut found = self.packed.as_ref()?.with_id(id).filter(|handle| !self.unpacked.contains(handle));
+        found.find(|handle| self[handle.index()].session_id() == id)
+    }
+
+    /// Makes the nodes of the block that has the image of a packed node. `None` if the node is not packed, or
+    /// if the block cannot be read: the archive has the node too.
+    #[cold]
+    fn unpack(&self, index: usize) -> Option<&Node> {
+        let handle = Handle::from_index(index)?;
+        self.packed(handle)?;
+        for (handle, node) in self.packed.as_ref()?.nodes_near(handle)? {
+            if !self.unpacked.contains(&handle) {
+                self.put(handle.index(), node);
+            }
+        }
+        self.made(index)
+    }
+
+    /// Begins with packed trees. None of their nodes may be in memory.
+    pub(super) fn use_packed(&mut self, packed: Packed) {
+        *self.blocks.get_mut() = packed.blocks().into();
+        self.packed = Some(Arc::new(packed));
+    }
+
+    /// The blocks of the newest snapshot that was read or made here.
+    pub(super) fn blocks(&self) -> Arc<[Block]> {
+        self.blocks.lock().clone()
+    }
+
+    /// Notes the blocks of a snapshot that was made.
+    pub(super) fn note_blocks(&self, blocks: Vec<Block>) {
+        *self.blocks.lock() = blocks.into();
     }
 
     /// The frames that a query finds in the archive, and that have what is searched for: `is` says this of a
@@ -91,9 +161,9 @@ impl Nodes {
     /// there is no archive, or if the archive fails.
     pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool) -> Vec<Handle> {
         let mut found = self.ask_archive(query);
-        found.retain(|ArchivedPlace { handle, changed, .. }| match self.in_memory(handle.index()) {
-            Some(node) => is(node),
-            None => *changed <= self.known || is(&self[handle.index()]),
+        found.retain(|ArchivedPlace { handle, changed, .. }| match self.is_in_memory(*handle) {
+            true => is(&self[handle.index()]),
+            false => *changed <= self.known || is(&self[handle.index()]),
         });
         found.into_iter().map(|found| found.handle).collect()
     }
@@ -138,8 +208,14 @@ impl Nodes {
         unarchived.into_iter().collect()
     }
 
-    /// The frames whose nodes are in memory, in creation order.
+    /// The frames whose nodes are in memory or packed, in creation order.
     pub(super) fn all_in_memory(&self) -> impl Iterator<Item = Handle> + '_ {
+        let mut all: Vec<Handle> = self.all_made().chain(self.all_packed().map(PackedFrame::handle)).collect();
+        all.sort_unstable();
+        all.into_iter()
+    }
+
+    fn all_made(&self) -> impl Iterator<Item = Handle> + '_ {
         let pages = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number * PAGE, page.get()?)));
         let filled =
             pages.flat_map(|(first, page)| (first..).zip(page.iter()).filter(|(_, slot)| slot.get().is_some()));
@@ -199,7 +275,7 @@ impl Nodes {
 
     /// True if the archive has the node in its present state.
     pub(super) fn is_archived(&self, handle: Handle) -> bool {
-        self.in_memory(handle.index()).is_none_or(|node| node.changed <= self.archived)
+        self.made(handle.index()).is_none_or(|node| node.changed <= self.archived)
             && !self.replayed.lock().contains(&handle)
     }
 
@@ -228,12 +304,16 @@ impl Nodes {
     /// A node in memory, to change what follows from the rest of the tree. The change is not noted, because
     /// archives do not keep it.
     pub(super) fn derived_mut(&mut self, index: usize) -> Option<&mut Node> {
+        self.in_memory(index)?;
         let page = self.pages.get_mut(index / PAGE)?.get_mut()?;
         page[index % PAGE].get_mut().map(Arc::make_mut)
     }
 
     /// Removes a node from memory.
     pub(super) fn drop_node(&mut self, handle: Handle) {
+        if self.packed.as_ref().is_some_and(|packed| packed.find(handle).is_some()) {
+            self.unpacked.insert(handle);
+        }
         let page = self.pages.get_mut(handle.index() / PAGE);
         let Some(slots) = page.and_then(OnceLock::get_mut) else { return };
         slots[handle.index() % PAGE].take();

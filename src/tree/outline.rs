@@ -202,7 +202,7 @@ impl Drawing<'_> {
         while let Some((handle, depth, is_last)) = pending.pop() {
             self.last.truncate(depth);
             self.last.push(is_last);
-            self.page.counts[tree.node(handle).status() as usize] += 1;
+            self.page.counts[tree.status(handle) as usize] += 1;
             self.frame(handle);
             let children = tree.children(handle);
             let last = children.len().wrapping_sub(1);
@@ -212,7 +212,7 @@ impl Drawing<'_> {
             } else if !children.is_empty() {
                 let mut hidden = 0;
                 for below in tree.descendants(handle) {
-                    self.page.counts[tree.node(below).status() as usize] += 1;
+                    self.page.counts[tree.status(below) as usize] += 1;
                     hidden += 1;
                 }
                 self.line(false, &format!("... {hidden} more below {handle}"), "");

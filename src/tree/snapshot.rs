@@ -12,6 +12,7 @@ use super::costs::Price;
 use super::given::Given;
 use super::holding::Place;
 use super::nodes::Nodes;
+use super::packed::{Packed, PackedFrame, Row, pack};
 use super::roots::Roots;
 use super::transcripts::Transcript;
 use super::{Node, Tree, titles};
@@ -29,7 +30,7 @@ const SNAPSHOT_EVENTS: u64 = 64;
 /// Number of events to add for each frame that has changed since then: reading the image of the frame takes
 /// as long as reading some events.
 const EVENTS_FOR_CHANGED: u64 = 4;
-/// One event is added for this number of unfinished frames, because the head lists these frames.
+/// One event is added for this number of unfinished frames, because all of them are packed again.
 const UNFINISHED_FOR_EVENT: u64 = 8;
 
 /// A key of a root above this number leaves no room for later keys.
@@ -152,13 +153,19 @@ impl Tree {
         }
     }
 
-    /// The tree of a snapshot. Trees that have ended stay in the archive until they are read. `may_replay`:
-    /// frames that the archive does not have in their state at that time are made from the events, which can
-    /// take seconds.
+    /// The tree of a snapshot. Trees that have ended stay in the archive until they are read. `unfinished`: the
+    /// other trees, see [`Tree::pack_unfinished`]; they are read from the archive if this cannot be read, and
+    /// if it is empty. `may_replay`: frames that the archive does not have in their state at that time are
+    /// made from the events, which can take seconds.
     ///
     /// # Errors
     /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
-    pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>, may_replay: bool) -> Result<Self> {
+    pub(crate) fn of_snapshot(
+        head: &str,
+        unfinished: &[u8],
+        archive: Arc<dyn Archive>,
+        may_replay: bool,
+    ) -> Result<Self> {
         let head = Head::read(head)?;
         if head.frames > MANY_FRAMES {
             let before_last = Handle::from_index(head.frames - 2);
@@ -188,6 +195,11 @@ impl Tree {
             extra: head.extra,
             ..Self::default()
         };
+        let packed = Packed::read(unfinished, head.frames, head.revision).ok();
+        if let Some(packed) = packed.filter(|packed| packed.roots().eq(head.open.iter().copied())) {
+            tree.take_in_packed(packed);
+            return Ok(tree);
+        }
         for root in head.open {
             for handle in tree.nodes.load_tree(root, may_replay)? {
                 tree.take_in(handle);
@@ -205,13 +217,31 @@ impl Tree {
         }
     }
 
+    /// Begins with packed trees.
+    fn take_in_packed(&mut self, packed: Packed) {
+        self.ids.note_packed(packed.handles().len());
+        let is_unfinished = |frame: &PackedFrame<'_>| frame.status().is_unfinished();
+        self.unfinished = packed.all().filter(is_unfinished).map(PackedFrame::handle).collect();
+        let is_busy_root = |frame: &PackedFrame<'_>| {
+            frame.parent().is_none() && (frame.status().is_unfinished() || frame.has_unfinished_below())
+        };
+        self.busy_roots = packed.all().filter(is_busy_root).map(|root| (root.order(), root.handle())).collect();
+        let indexed: Vec<Handle> = packed.all().filter(|frame| frame.is_indexed()).map(PackedFrame::handle).collect();
+        self.nodes.use_packed(packed);
+        indexed.into_iter().for_each(|handle| self.note_in_indexes(handle));
+    }
+
     /// Adds a frame to the indexes after its node was put in its place.
     fn take_in(&mut self, handle: Handle) {
-        let node = self.node(handle);
-        let record = node.record();
-        let id = record.session_id.clone();
-        let chunks: Vec<String> = record.heap.iter().map(|chunk| chunk.name.clone()).collect();
+        let id = self.node(handle).session_id().to_owned();
         self.ids.insert(&id, handle);
+        self.note_in_indexes(handle);
+    }
+
+    /// Adds a frame to the indexes, except that of the IDs.
+    fn note_in_indexes(&mut self, handle: Handle) {
+        let record = self.node(handle).record();
+        let chunks: Vec<String> = record.heap.iter().map(|chunk| chunk.name.clone()).collect();
         self.note_unfinished(handle);
         self.note_holder(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
@@ -219,8 +249,6 @@ impl Tree {
 
     /// The data that a snapshot keeps in addition to the frames, as JSON.
     pub(crate) fn snapshot_head(&self) -> String {
-        let in_memory = self.unfinished.iter().chain(&self.unsettled).chain(&self.held);
-        let open: BTreeSet<Handle> = in_memory.map(|frame| self.root(*frame)).collect();
         let stops = self.stops.iter();
         let head = Head {
             form: FORM,
@@ -239,9 +267,64 @@ impl Tree {
             price: self.price,
             last_root: self.roots.last(),
             extra: self.extra.clone(),
-            open,
+            open: self.roots_to_pack(),
         };
         serde_json::to_string(&head).expect("it has only string keys and finite numbers")
+    }
+
+    /// The roots of the trees that stay in memory or packed: those with unfinished frames, with holders, and
+    /// with changes that contexts do not show yet.
+    fn roots_to_pack(&self) -> BTreeSet<Handle> {
+        let unfinished = self.busy_roots.iter().map(|(_, root)| *root);
+        unfinished.chain(self.unsettled.iter().chain(&self.held).map(|frame| self.root(*frame))).collect()
+    }
+
+    /// The trees that the head of the snapshot names as unfinished, in one piece. The archive has their frames
+    /// too, but to read them there takes longer.
+    ///
+    /// # Errors
+    /// The errors of the archive.
+    pub(crate) fn pack_unfinished(&self) -> Result<Vec<u8>> {
+        self.checked(|tree| {
+            let image = |handle| tree.node(handle).image();
+            let (bytes, blocks) = pack(&tree.rows_to_pack(), &tree.nodes.blocks(), image);
+            tree.nodes.note_blocks(blocks);
+            bytes
+        })
+    }
+
+    /// The frames of the trees to pack, in creation order. Does not unpack any of them.
+    fn rows_to_pack(&self) -> Vec<Row> {
+        let mut frames: Vec<Handle> = self.roots_to_pack().into_iter().collect();
+        let mut next = 0;
+        while let Some(handle) = frames.get(next).copied() {
+            frames.extend_from_slice(self.children(handle));
+            next += 1;
+        }
+        frames.sort_unstable();
+        let row = |handle: &Handle| match self.nodes.packed(*handle) {
+            Some(frame) => *frame.row(),
+            None => Row::of(*handle, self.node(*handle)),
+        };
+        frames.iter().map(row).collect()
+    }
+
+    /// How unfinished trees in one piece differ from those of this tree. `None` if they are the same, or if
+    /// there are none.
+    ///
+    /// # Errors
+    /// The errors of the archive.
+    pub(crate) fn problem_of_packed(&self, unfinished: &[u8]) -> Result<Option<String>> {
+        if unfinished.is_empty() {
+            return Ok(None);
+        }
+        self.checked(|tree| {
+            let packed = Packed::read(unfinished, tree.len(), tree.revision).ok();
+            let is_same = packed.is_some_and(|packed| {
+                packed.has_rows(&tree.rows_to_pack()) && packed.images_are(|handle| tree.node(handle).image())
+            });
+            (!is_same).then(|| "the unfinished trees of the snapshot are others than the events give".to_owned())
+        })
     }
 
     /// The frames that the snapshot does not have in their present state.
@@ -369,7 +452,7 @@ impl Tree {
 
     /// The roots of all trees in memory.
     pub(super) fn roots_in_memory(&self) -> Vec<Handle> {
-        self.nodes.all_in_memory().filter(|handle| self.node(*handle).parent.is_none()).collect()
+        self.nodes.all_in_memory().filter(|handle| self.brief(*handle).parent().is_none()).collect()
     }
 
     /// Loads the data that an event changes, so that the event can be applied without reading the archive.
@@ -444,7 +527,7 @@ impl Tree {
 
     /// True if the frame is in memory.
     pub(crate) fn is_in_memory(&self, handle: Handle) -> bool {
-        self.nodes.in_memory(handle.index()).is_some()
+        self.nodes.is_in_memory(handle)
     }
 
     /// Number of archive failures so far, for [`Tree::failure_since`].
@@ -468,8 +551,9 @@ mod tests {
 
     use super::*;
     use crate::archive::{ArchiveQuery, ArchivedPlace};
-    use crate::frame::FrameRef;
+    use crate::frame::{FrameRef, NewFrame};
     use crate::tree::state::tests::Growing;
+    use crate::tree::{Command, execute};
 
     /// An archive in memory.
     #[derive(Debug, Default)]
@@ -566,9 +650,67 @@ mod tests {
         assert_eq!(tree.resolve(&FrameRef::Id(id)).unwrap(), gone);
     }
 
+    /// A tree with a root and this number of planned frames, opened from its snapshot; the archive; and the
+    /// piece with its unfinished trees.
+    fn opened(frames: usize) -> (Tree, Arc<Failing>, String, Vec<u8>) {
+        let archive = Arc::new(Failing::default());
+        let mut tree = Tree::new();
+        tree.use_archive(archive.clone());
+        execute(&mut tree, Command::Push(NewFrame::new("Root").id("root")));
+        let root = tree.active().expect("the root is active");
+        for number in 1..frames {
+            let task = NewFrame::new(format!("Task {number}")).id(format!("task {number}"));
+            execute(&mut tree, Command::Plan(task.below(root)));
+        }
+        archive.kept.take(tree.unarchived());
+        let (head, unfinished) = (tree.snapshot_head(), tree.pack_unfinished().unwrap());
+        let opened = Tree::of_snapshot(&head, &unfinished, archive.clone(), false).unwrap();
+        (opened, archive, head, unfinished)
+    }
+
+    #[test]
+    fn a_command_in_a_large_unfinished_tree_unpacks_few_frames() {
+        let (mut tree, archive, ..) = opened(2_000);
+        assert_eq!(tree.nodes.all_packed().count(), 2_000);
+        let planned = tree.with_status(FrameStatus::Planned).count();
+        assert_eq!((planned, tree.unfinished().count(), tree.ready().count()), (1_999, 2_000, 1_999));
+        let named = tree.resolve(&FrameRef::from("Task 777")).unwrap();
+        archive.fails.store(true, Ordering::Relaxed);
+        assert_eq!(tree.resolve(&FrameRef::Id("task 777".into())).unwrap(), named);
+        execute(&mut tree, Command::Activate { frame: FrameRef::Handle(named) });
+        execute(&mut tree, Command::Push(NewFrame::new("Part").id("part").below(named)));
+        tree.pack_unfinished().unwrap();
+        tree.snapshot_head();
+        let unpacked = 2_001 - tree.nodes.all_packed().count();
+        assert!(unpacked <= 5 * 16, "{unpacked} frames were unpacked");
+        assert_eq!(tree.failures(), 0, "the archive was not asked");
+    }
+
+    #[test]
+    fn frames_that_cannot_be_unpacked_are_read_from_the_archive() {
+        let (tree, archive, head, unfinished) = opened(200);
+        let expected = tree.state();
+        let mut differs = 0;
+        for place in (0..unfinished.len()).step_by(7) {
+            let mut damaged = unfinished.clone();
+            damaged[place] ^= 0x55;
+            let read = Tree::of_snapshot(&head, &damaged, archive.clone(), false).unwrap();
+            let problem = tree.problem_of_packed(&damaged).unwrap();
+            differs += usize::from(problem.is_some());
+            if read.nodes.all_packed().count() == 0 {
+                assert_eq!(read.state(), expected, "byte {place}");
+            } else if read.state() != expected {
+                assert!(problem.is_some(), "byte {place}");
+            }
+            assert_eq!(read.len(), tree.len());
+        }
+        assert!(differs > 100, "{differs} damages were found");
+        assert_eq!(tree.problem_of_packed(&unfinished).unwrap(), None);
+    }
+
     #[test]
     fn a_tree_that_drops_finished_trees_after_every_command_is_the_same() {
-        let mut dropped = 0;
+        let (mut dropped, mut packed) = (0, 0);
         for seed in 0..60 {
             let archive = Arc::new(Kept::default());
             let (mut whole, mut part) = (Growing::new(seed), Tree::new());
@@ -578,11 +720,15 @@ mod tests {
                     part.replay(&event).unwrap_or_else(|error| panic!("seed {seed}, step {step}: {error}"));
                 }
                 if step % 3 == 0 {
+                    let unfinished = part.pack_unfinished().unwrap();
+                    assert_eq!(whole.tree.problem_of_packed(&unfinished).unwrap(), None, "seed {seed}, step {step}");
                     archive.take(part.unarchived());
                     let (head, revision) = (part.snapshot_head(), part.revision());
                     part.archived(revision, true);
                     if step % 7 == 0 {
-                        part = Tree::of_snapshot(&head, archive.clone(), false).unwrap();
+                        let unfinished = if step % 2 == 0 { &unfinished[..] } else { &[] };
+                        part = Tree::of_snapshot(&head, unfinished, archive.clone(), false).unwrap();
+                        packed += part.nodes.all_packed().count();
                     }
                 }
                 part.drop_finished(0);
@@ -611,5 +757,6 @@ mod tests {
             assert_eq!(part.nodes.shelf().unwrap().failures(), 0);
         }
         assert!(dropped > 1_000, "{dropped} frames were not in memory");
+        assert!(packed > 1_000, "{packed} frames were packed");
     }
 }

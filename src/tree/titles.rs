@@ -159,9 +159,12 @@ impl Index {
 
 impl Titled {
     fn of(tree: &Tree, handle: Handle) -> Self {
-        let node = tree.node(handle);
-        let rank = u8::from(node.status() == FrameStatus::Invalidated) + 2 * u8::from(node.retried_as().is_some());
-        Self { hash: hash(node.title()), exact: exact(node.title()), rank, root: tree.root(handle) }
+        let [hash, exact] = match tree.nodes.packed(handle) {
+            Some(frame) => frame.row().title,
+            None => hashes(tree.node(handle).title()),
+        };
+        let rank = u8::from(tree.status(handle) == FrameStatus::Invalidated) + 2 * u8::from(tree.is_retried(handle));
+        Self { hash, exact, rank, root: tree.root(handle) }
     }
 }
 
@@ -182,6 +185,11 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
 /// The hash of a title. Archives keep it.
 pub(super) fn hash(title: &str) -> u64 {
     fnv(folded(title).map(|character| u64::from(u32::from(character))))
+}
+
+/// The hash of a title, and its hash with its case.
+pub(super) fn hashes(title: &str) -> [u64; 2] {
+    [hash(title), exact(title)]
 }
 
 /// The hash of a title with its case.

@@ -29,17 +29,14 @@ impl Tree {
     /// What is in the way of the work below a frame, that frame included, or of all work.
     pub fn in_the_way(&self, below: Option<Handle>) -> InTheWay {
         let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
-        let is_failed = |handle: &Handle| {
-            let node = self.node(*handle);
-            node.status() == FrameStatus::Failed && node.retried_as().is_none()
-        };
+        let is_failed = |handle: &Handle| self.status(*handle) == FrameStatus::Failed && !self.is_retried(*handle);
         let mut ended = self.ended_and_needed(below);
         let parts = self.unfinished().filter(is_meant).flat_map(|parent| self.children(parent)).copied();
         let roots = below.is_none().then(|| self.with_status(FrameStatus::Failed)).into_iter().flatten();
         let roots = roots.filter(|handle| self.node(*handle).parent().is_none());
         ended.extend(parts.chain(roots).filter(is_failed).filter(|handle| self.is_work(*handle)));
         ended.extend(
-            below.filter(|below| matches!(self.node(*below).status(), FrameStatus::Failed | FrameStatus::Invalidated)),
+            below.filter(|below| matches!(self.status(*below), FrameStatus::Failed | FrameStatus::Invalidated)),
         );
         let has_worker = |handle: &Handle| self.node(*handle).record().worker().is_some();
         let by_hand = self.with_status(FrameStatus::InProgress).filter(|handle| Some(*handle) != below);
@@ -49,7 +46,7 @@ impl Tree {
             blocked.partition(|handle| self.node(*handle).record().pending_answer().is_some());
         InTheWay {
             failed: ended.iter().copied().find(is_failed),
-            completed: ended.iter().copied().find(|handle| self.node(*handle).status() == FrameStatus::Completed),
+            completed: ended.iter().copied().find(|handle| self.status(*handle) == FrameStatus::Completed),
             ended: ended.into_iter().collect(),
             by_hand: by_hand.collect(),
             asking,
@@ -61,7 +58,7 @@ impl Tree {
     /// The ended frames that planned frames need or that are above planned frames, and the dependencies of
     /// the frame below which frames were to be done.
     fn ended_and_needed(&self, below: Option<Handle>) -> BTreeSet<Handle> {
-        let has_ended = |handle: &Handle| !self.node(*handle).status().is_unfinished();
+        let has_ended = |handle: &Handle| !self.status(*handle).is_unfinished();
         let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
         let top = below.filter(|below| !has_ended(below));
         let waiting = self.with_status(FrameStatus::Planned).chain(self.with_workers()).filter(is_meant).chain(top);
@@ -69,7 +66,7 @@ impl Tree {
         for handle in waiting {
             needed.extend(self.waits_for(handle).filter(has_ended));
             // No worker does the work below a frame that has ended.
-            let is_planned = |above: &Handle| self.node(*above).status() == FrameStatus::Planned;
+            let is_planned = |above: &Handle| self.status(*above) == FrameStatus::Planned;
             let first_begun = self.ancestors(handle).find(|above| !is_planned(above));
             needed.extend(first_begun.filter(has_ended));
         }
@@ -80,7 +77,7 @@ impl Tree {
     /// planned one. Other actors have pushed the remaining frames for themselves.
     fn is_work(&self, handle: Handle) -> bool {
         let node = self.node(handle);
-        let is_planned = |parent: Handle| self.node(parent).status() == FrameStatus::Planned;
+        let is_planned = |parent: Handle| self.status(parent) == FrameStatus::Planned;
         node.record().worker().is_some() || node.record().was_planned() || node.parent().is_some_and(is_planned)
     }
 }

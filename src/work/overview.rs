@@ -50,22 +50,26 @@ pub struct Overview {
 impl Tree {
     /// Where the work below a frame stands, that frame included, or all work.
     pub fn overview(&self, below: Option<Handle>) -> Overview {
-        let of_frame = below.into_iter().filter(|below| self.node(*below).status().is_unfinished());
+        let of_frame = below.into_iter().filter(|below| self.status(*below).is_unfinished());
         let scope: Vec<Handle> = match below {
             Some(below) => of_frame.chain(self.unfinished_below(below)).collect(),
             None => self.unfinished_in_order().collect(),
         };
         let ready: Vec<Handle> = self.ready_within(below).collect();
         let can_begin: HashSet<Handle> = ready.iter().copied().collect();
-        let is_open = |handle: &&Handle| self.node(**handle).status().is_open();
+        let is_open = |handle: &&Handle| self.status(**handle).is_open();
         let above_open: HashSet<Handle> =
             scope.iter().filter(is_open).filter_map(|handle| self.node(*handle).parent()).collect();
         let mut overview = Overview { in_the_way: self.in_the_way(below).ended, ..Overview::default() };
         for handle in scope {
+            if self.status(handle) == FrameStatus::Planned {
+                if !can_begin.contains(&handle) {
+                    overview.waiting.push(handle);
+                }
+                continue;
+            }
             let record = self.node(handle).record();
             match record.status {
-                FrameStatus::Planned if can_begin.contains(&handle) => {}
-                FrameStatus::Planned => overview.waiting.push(handle),
                 FrameStatus::Blocked if record.pending_answer().is_some() => overview.answered.push(handle),
                 // A stop asks nothing.
                 FrameStatus::Blocked if record.current_question().is_some_and(|question| question.interruption) => {
@@ -81,10 +85,10 @@ impl Tree {
         overview.ready = ready;
         let tops = below.map_or_else(|| self.unfinished_roots(), |below| vec![below]);
         for handle in tops.iter().flat_map(|top| self.subtree(*top)) {
-            let node = self.node(handle);
-            if node.status() != FrameStatus::Invalidated && node.retried_as().is_none() {
+            let status = self.status(handle);
+            if status != FrameStatus::Invalidated && !self.is_retried(handle) {
                 overview.frames += 1;
-                overview.completed += usize::from(node.status() == FrameStatus::Completed);
+                overview.completed += usize::from(status == FrameStatus::Completed);
             }
         }
         for usage in tops.iter().map(|top| self.usage(*top)) {

@@ -139,6 +139,10 @@ impl<H: Hooks> Store for Wrapped<H> {
         self.call("shrink", patience, |store| store.shrink(patience))
     }
 
+    fn leave(&mut self) {
+        self.store.leave();
+    }
+
     fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
         self.hooks.written(snapshot);
         self.call("write_snapshot", None, |store| store.write_snapshot(snapshot, frames))

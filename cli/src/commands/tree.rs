@@ -170,9 +170,7 @@ impl FrameTree {
                 continue;
             }
             path.push(frames.len());
-            let mut frame = TreeFrame::of(tree, handle, level);
-            frame.summary = frame.summary.filter(|_| arguments.summaries);
-            frames.push(frame);
+            frames.push(TreeFrame::of(tree, handle, level, arguments.summaries));
         }
         if !arguments.status.is_empty() {
             frames = selected(frames, &arguments.status.concat());
@@ -206,7 +204,7 @@ fn selected(frames: Vec<TreeFrame>, statuses: &[FrameStatus]) -> Vec<TreeFrame> 
 }
 
 impl TreeFrame {
-    fn of(tree: &Tree, handle: Handle, level: usize) -> Self {
+    fn of(tree: &Tree, handle: Handle, level: usize, with_summary: bool) -> Self {
         let node = tree.node(handle);
         let frame = node.record();
         let newest = tree.node(tree.newest_attempt(handle)).attempt();
@@ -234,7 +232,7 @@ impl TreeFrame {
                 FrameStatus::Planned => tree.unfinished_dependencies(handle).collect(),
                 _ => Vec::new(),
             },
-            summary: text(frame.dense_results()),
+            summary: Some(frame.dense_results()).filter(|_| with_summary).and_then(text),
             invalidation_reason: frame.invalidation_reason.as_deref().filter(|_| !is_with_parent).and_then(text),
             interrupted: frame.is_interrupted(),
             interruption: if frame.is_interrupted() { frame.interruption() } else { String::new() },

@@ -21,11 +21,11 @@ impl Journal {
     ) -> Result<CompactedEvents> {
         let compacted = self.in_transaction(tree, deadline, |store, tree| {
             let made = write_newest_snapshot(store, tree)?;
-            let Some(Snapshot { head, revision, .. }) = store.snapshot(deadline.remaining())? else {
+            let Some(Snapshot { revision, head, unfinished, .. }) = store.snapshot(deadline.remaining())? else {
                 return Ok(CompactedEvents::default());
             };
             let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
-            let mut comparison = Comparison::new(archive, head, revision)?;
+            let mut comparison = Comparison::new(archive, head, unfinished, revision)?;
             let query = EventQuery::default().since(comparison.revision());
             store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
             let Compared { same, problems } = comparison.into_result();

@@ -93,9 +93,9 @@ fn read_tree_since(
         return Err(Error::json("the snapshot", "it is missing"));
     }
     let archive = archive_of(store);
-    if let Some((archive, Snapshot { head, revision, .. })) = archive.clone().zip(snapshot) {
+    if let Some((archive, Snapshot { head, unfinished, revision, .. })) = archive.clone().zip(snapshot) {
         let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
-        match Tree::of_snapshot(&head, archive, false) {
+        match Tree::of_snapshot(&head, &unfinished, archive, false) {
             Ok(found) => tree = found,
             Err(error @ (Error::Json { .. } | Error::Damaged { .. } | Error::Io { .. }))
                 if is_newest(store)? && store.base_revision()? == 0 =>

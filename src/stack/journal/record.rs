@@ -88,7 +88,7 @@ fn write_base(
 ) -> Result<Tree> {
     let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     let (revision, count) = Tree::snapshot_extent(&head)?;
-    let base = Snapshot { revision, head, is_whole: true };
+    let base = Snapshot { revision, head, unfinished: Vec::new(), is_whole: true };
     let (mut read, mut written) = (Ok(()), HashSet::new());
     let frames = iter::from_fn(|| {
         let frame = match lines.next_if(|line| !matches!(line, Ok(HistoryLine::Base(_) | HistoryLine::Event(_))))? {
@@ -116,13 +116,13 @@ fn write_base(
     }
     write_kept_events(store, revision, count, lines)?;
     // The frames come from elsewhere, so they are checked before any code relies on them.
-    let mut comparison = Comparison::new(archive.clone(), base.head.clone(), revision)?;
+    let mut comparison = Comparison::new(archive.clone(), base.head.clone(), Vec::new(), revision)?;
     comparison.read_compacted();
     if let Some(problem) = comparison.into_result().problems.first() {
         return Err(invalid(problem));
     }
     Tree::check_snapshot(&base.head, &*archive)?;
-    Tree::of_snapshot(&base.head, archive, false)
+    Tree::of_snapshot(&base.head, &[], archive, false)
 }
 
 /// Writes the remaining events up to the base of a compacted history.

@@ -54,7 +54,8 @@ pub(super) fn write_newest_snapshot(store: &mut dyn Store, tree: &SharedTree) ->
 /// Adds a snapshot of the tree to the transaction. Returns its revision.
 fn write_snapshot(store: &mut dyn Store, tree: &Tree) -> Result<u64> {
     let is_whole = tree.archived_revision() == 0;
-    let snapshot = Snapshot { revision: tree.revision(), head: tree.snapshot_head(), is_whole };
+    let unfinished = tree.pack_unfinished()?;
+    let snapshot = Snapshot { revision: tree.revision(), head: tree.snapshot_head(), unfinished, is_whole };
     tree.checked(|tree| store.write_snapshot(&snapshot, &mut tree.unarchived()))??;
     Ok(snapshot.revision)
 }
@@ -92,7 +93,7 @@ pub(super) fn remake_snapshot(store: &mut dyn Store, finished_frames: usize, dea
     let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     store.restore_base()?;
     let mut tree = match store.snapshot(deadline.remaining())? {
-        Some(base) => Tree::of_snapshot(&base.head, archive, false)?,
+        Some(base) => Tree::of_snapshot(&base.head, &base.unfinished, archive, false)?,
         None => {
             let mut tree = Tree::new();
             tree.use_archive(archive);

@@ -57,6 +57,9 @@ use words::SqliteWords;
 /// another process reads. Such a commit takes some milliseconds, so only one in more than a thousand commits
 /// should be such a commit.
 const CHECKPOINT_PAGES: u32 = 4000;
+/// Length of the write-ahead log, in pages of 4 KB, at which a process that ends moves it. The next process
+/// reads the log once more if no other process is there.
+const SHORT_LOG: u32 = 512;
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit waits for readers to move it.
 const LONGEST_LOG: u32 = 8000;
 /// Maximum wait of such a commit.
@@ -370,6 +373,22 @@ impl SqliteStore {
         moved.refused(&self.path)
     }
 
+    /// Moves a write-ahead log of at least this length into the database, in pages, unless another process is
+    /// writing. Call it outside of transactions.
+    fn tidy(&mut self, least: u32) {
+        let is_long = self.hold.log_state().is_some_and(|log| log.length >= least);
+        if !is_long || !self.is_sound || self.write_lock.try_exclusive().map(Locked::keep).is_err() {
+            return;
+        }
+        self.has_write_lock = true;
+        let log = self.hold.log_state();
+        if log.as_ref().is_some_and(|log| log.length >= least) {
+            let is_ours = self.check_writable(log.as_ref()).and_then(|()| self.check_newest(&self.connection()));
+            let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile, Duration::ZERO));
+        }
+        self.release();
+    }
+
     /// Runs code that reads outside of a transaction.
     fn reading<T>(&mut self, patience: Duration, run: impl FnOnce(&mut Self, Duration) -> Result<T>) -> Result<T> {
         let mut patience = Patience::new(patience);
@@ -604,6 +623,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn leave(&mut self) {
+        self.tidy(SHORT_LOG);
+    }
+
     fn sync(&mut self, patience: Duration) -> Result<()> {
         self.reading(patience, |store, _| {
             let name = format!("{}-wal", store.name);
@@ -620,15 +643,7 @@ impl Drop for SqliteStore {
     /// writing.
     fn drop(&mut self) {
         self.rollback();
-        if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {
-            self.has_write_lock = true;
-            let log = self.hold.log_state();
-            if log.as_ref().is_some_and(|log| log.length > 0) {
-                let is_ours = self.check_writable(log.as_ref()).and_then(|()| self.check_newest(&self.connection()));
-                let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile, Duration::ZERO));
-            }
-            self.release();
-        }
+        self.tidy(1);
     }
 }
 

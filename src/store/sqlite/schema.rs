@@ -39,7 +39,7 @@ pub(super) const CURRENT_VERSION: i64 = version_behind(MIGRATIONS);
 ///
 /// `events` is the history: the column `event` has the same text as a line of an exported one. The other
 /// tables are derived from it: they hold the frames as they were at the revision of the one row of
-/// `snapshots`. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the
+/// `snapshots`, which has the unfinished trees in one piece too. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the
 /// root frame of a run, `place` the key of its place, if it is a root, and `changed` the revision of its last
 /// change.
 ///
@@ -93,7 +93,10 @@ const TABLES: [(&str, &str); 13] = [
     ("frames_by_tree", "CREATE INDEX frames_by_tree ON frames (tree, changed)"),
     ("roots", "CREATE INDEX roots ON frames (place, changed) WHERE place IS NOT NULL"),
     ("runs", "CREATE INDEX runs ON frames (handle) WHERE is_run"),
-    ("snapshots", "CREATE TABLE snapshots (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
+    (
+        "snapshots",
+        "CREATE TABLE snapshots (revision INTEGER PRIMARY KEY, head TEXT NOT NULL, unfinished BLOB NOT NULL) STRICT",
+    ),
 ];
 
 /// A migration from one version of the schema to the next.

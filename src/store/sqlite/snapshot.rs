@@ -66,16 +66,16 @@ pub(super) fn write(
         let row = params![handle, root, session_id, title, status.as_str(), is_run, place, changed, image];
         insert.execute(row).refused(path)?;
     }
-    write_head(connection, path, snapshot.revision.cast_signed(), &snapshot.head)
+    write_head(connection, path, snapshot.revision.cast_signed(), &snapshot.head, &snapshot.unfinished)
 }
 
 /// Copies frames of the base before they change.
 const KEEP: &str = "INSERT OR IGNORE INTO base_frames SELECT * FROM frames WHERE changed <= ?1";
 
-fn write_head(connection: &Connection, path: &Path, revision: i64, head: &str) -> Result<()> {
+fn write_head(connection: &Connection, path: &Path, revision: i64, head: &str, unfinished: &[u8]) -> Result<()> {
     execute(connection, path, "DELETE FROM snapshots")?;
-    let mut insert = prepared(connection, path, "INSERT INTO snapshots (revision, head) VALUES (?1, ?2)")?;
-    insert.execute(params![revision, head]).refused(path).map(drop)
+    let sql = "INSERT INTO snapshots (revision, head, unfinished) VALUES (?1, ?2, ?3)";
+    prepared(connection, path, sql)?.execute(params![revision, head, unfinished]).refused(path).map(drop)
 }
 
 /// The revision of the newest snapshot; 0 if there is none that belongs to the events.
@@ -110,7 +110,7 @@ pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
     prepared(connection, path, "DELETE FROM frames WHERE changed > ?1")?.execute([revision]).refused(path)?;
     execute(connection, path, "INSERT OR REPLACE INTO frames SELECT * FROM base_frames")?;
     execute(connection, path, "DELETE FROM base_frames")?;
-    write_head(connection, path, revision, &head)
+    write_head(connection, path, revision, &head, &[])
 }
 
 /// The number of frames that a head names; 0 if it cannot be read.
@@ -138,12 +138,12 @@ fn execute(connection: &Connection, path: &Path, sql: &str) -> Result<()> {
 /// The snapshot without its frames.
 pub(super) fn head(connection: &Connection, path: &Path) -> Result<Option<Snapshot>> {
     let found = connection
-        .prepare_cached("SELECT revision, head FROM snapshots ORDER BY revision DESC LIMIT 1")
+        .prepare_cached("SELECT revision, head, unfinished FROM snapshots ORDER BY revision DESC LIMIT 1")
         .and_then(|mut statement| {
             statement
                 .query_row([], |row| {
                     let revision = row.get::<_, i64>(0)?.cast_unsigned();
-                    Ok(Snapshot { revision, head: row.get(1)?, is_whole: false })
+                    Ok(Snapshot { revision, head: row.get(1)?, unfinished: row.get(2)?, is_whole: false })
                 })
                 .optional()
         });

@@ -89,7 +89,7 @@ impl Tree {
         parts: Parts,
         completed: Option<Handle>,
     ) -> std::result::Result<(), Obstacle> {
-        match self.node(handle).status() {
+        match self.status(handle) {
             FrameStatus::Planned => {}
             FrameStatus::InProgress => return Err(Obstacle::Begun),
             FrameStatus::Blocked => return Err(Obstacle::Blocked),
@@ -105,7 +105,7 @@ impl Tree {
     /// Whether a frame has what it needs to begin, no matter what its own status and its parts are.
     /// `completed`: this frame counts as completed.
     fn lacks_nothing(&self, handle: Handle, completed: Option<Handle>) -> std::result::Result<(), Obstacle> {
-        if self.node(handle).record().no_work.is_some() {
+        if self.is_group(handle) {
             return Err(Obstacle::NoWork);
         }
         if let Some(above) = self.waiting_above(handle) {
@@ -142,7 +142,7 @@ impl Tree {
     pub(crate) fn needs(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
         let is_planned = |above: &Handle| {
             step();
-            self.node(*above).status() == FrameStatus::Planned
+            self.status(*above) == FrameStatus::Planned
         };
         let frames = iter::once(handle).chain(self.ancestors(handle).take_while(is_planned));
         frames.flat_map(|frame| self.unfinished_dependencies(frame).map(move |dependency| (frame, dependency)))
@@ -176,8 +176,8 @@ impl Tree {
 
     /// Checks that the first frame above that is not planned has not ended.
     pub(super) fn is_wanted(&self, handle: Handle) -> std::result::Result<(), Obstacle> {
-        let begun = self.ancestors(handle).find(|above| self.node(*above).status() != FrameStatus::Planned);
-        match begun.filter(|above| !self.node(*above).status().is_open()) {
+        let begun = self.ancestors(handle).find(|above| self.status(*above) != FrameStatus::Planned);
+        match begun.filter(|above| !self.status(*above).is_open()) {
             Some(above) => Err(Obstacle::Above(above)),
             None => Ok(()),
         }

@@ -74,8 +74,7 @@ impl Tree {
 
     /// How urgent a frame is, if it can begin as far as it itself is concerned.
     fn next_priority(&self, handle: Handle) -> Option<Priority> {
-        let record = self.node(handle).record();
-        let is_work = record.status == FrameStatus::Planned && record.no_work.is_none();
+        let is_work = self.status(handle) == FrameStatus::Planned && !self.is_group(handle);
         let can_begin = is_work && !self.has_open_needs(handle) && self.part_left(handle).is_none();
         can_begin.then(|| if self.prioritized.is_empty() { Priority::NORMAL } else { self.priority(handle) })
     }
@@ -133,7 +132,7 @@ impl Tree {
     /// The order of two frames in the plan: each frame before the frames below it, and siblings in their
     /// order.
     pub(in crate::tree) fn plan_order(&self, one: Handle, other: Handle) -> Ordering {
-        let depth = |handle: Handle| self.node(handle).depth;
+        let depth = |handle: Handle| self.brief(handle).depth();
         let least = depth(one).min(depth(other));
         let (mut left, mut right) = (self.ancestor_at(one, least), self.ancestor_at(other, least));
         if left == right {
@@ -142,25 +141,24 @@ impl Tree {
         // Frames at the same depth jump to the same depth.
         loop {
             step();
-            let (a, b) = (self.node(left), self.node(right));
-            match (a.parent, b.parent) {
+            let (a, b) = (self.brief(left), self.brief(right));
+            match (a.parent(), b.parent()) {
                 (Some(one), Some(other)) if one != other => {
-                    let is_far = a.jump != b.jump;
-                    (left, right) = if is_far { (a.jump, b.jump) } else { (one, other) };
+                    let is_far = a.jump() != b.jump();
+                    (left, right) = if is_far { (a.jump(), b.jump()) } else { (one, other) };
                 }
-                _ => return a.order.cmp(&b.order),
+                _ => return a.order().cmp(&b.order()),
             }
         }
     }
 
     /// The frame itself or its ancestor that has this depth.
-    fn ancestor_at(&self, handle: Handle, depth: u32) -> Handle {
+    pub(in crate::tree) fn ancestor_at(&self, handle: Handle, depth: u32) -> Handle {
         let mut place = handle;
-        while self.node(place).depth > depth {
+        while self.brief(place).depth() > depth {
             step();
-            let node = self.node(place);
-            let above = Some(node.jump).filter(|jump| self.node(*jump).depth >= depth).or(node.parent);
-            place = above.expect("a frame with a depth has a parent");
+            // The jump leads further up than the parent, but it must not lead past the depth.
+            place = self.brief(place).above(self, depth).expect("a frame with a depth has a parent");
         }
         place
     }
@@ -173,7 +171,7 @@ impl Tree {
             if distance >= NEAR && self.clear_above.has(above) {
                 break;
             }
-            let status = self.node(above).status();
+            let status = self.status(above);
             if status != FrameStatus::Planned {
                 if status.is_open() {
                     break;

@@ -26,7 +26,7 @@ impl Tree {
     /// wait to begin.
     pub(in crate::tree) fn after_wait(&self, handle: Handle) -> Option<FrameStatus> {
         let frame = self.node(handle).record();
-        let has_parts = || self.children(handle).iter().any(|child| self.node(*child).status().is_unfinished());
+        let has_parts = || self.children(handle).iter().any(|child| self.status(*child).is_unfinished());
         frame.waits_to_begin().then(|| match frame.no_work {
             None if frame.questions.last().is_some_and(|wait| wait.begun) => FrameStatus::InProgress,
             None => FrameStatus::Planned,
@@ -74,10 +74,9 @@ impl Tree {
     /// done: its parts, and the frames that it depends on. `ended` has the statuses that frames get by the
     /// command.
     pub(in crate::tree) fn is_group_done(&self, handle: Handle, ended: &HashMap<Handle, FrameStatus>) -> bool {
-        let node = self.node(handle);
-        let status = |handle: &Handle| ended.get(handle).copied().unwrap_or(self.node(*handle).status());
+        let status = |handle: &Handle| ended.get(handle).copied().unwrap_or(self.status(*handle));
         let can_end = matches!(status(&handle), FrameStatus::Planned | FrameStatus::InProgress);
-        if !self.no_work.contains(&handle) || !can_end || node.record().held_by().is_some() {
+        if !self.no_work.contains(&handle) || !can_end || self.node(handle).record().held_by().is_some() {
             return false;
         }
         let is_part_done = |part: &Handle| {
@@ -85,8 +84,8 @@ impl Tree {
             let is_done = matches!(status(part), FrameStatus::Completed | FrameStatus::Invalidated);
             let is_left = |below: Handle| status(&below).is_unfinished();
             let has_ended =
-                is_done && !(self.node(*part).has_unfinished_below() && self.unfinished_below(*part).any(is_left));
-            has_ended || self.node(*part).retried_as().is_some()
+                is_done && !(self.brief(*part).has_unfinished_below() && self.unfinished_below(*part).any(is_left));
+            has_ended || self.is_retried(*part)
         };
         let mut needed = self.newest_dependencies(handle).peekable();
         let parts = self.children(handle);

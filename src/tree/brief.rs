@@ -1,0 +1,123 @@
+//! Where a frame is and how its work stands, in brief. For a packed frame this is known without its image, so
+//! walks over many frames do not unpack them.
+
+use super::packed::PackedFrame;
+use super::{Node, Tree};
+use crate::frame::{FrameStatus, Handle};
+
+/// Where a frame is and how its work stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Brief<'a> {
+    Node(&'a Node),
+    Packed(PackedFrame<'a>),
+}
+
+impl<'a> Brief<'a> {
+    pub(super) fn parent(self) -> Option<Handle> {
+        match self {
+            Brief::Node(node) => node.parent,
+            Brief::Packed(frame) => frame.parent(),
+        }
+    }
+
+    pub(super) fn children(self) -> &'a [Handle] {
+        match self {
+            Brief::Node(node) => &node.children,
+            Brief::Packed(frame) => frame.children(),
+        }
+    }
+
+    /// Number of ancestors.
+    pub(super) fn depth(self) -> u32 {
+        match self {
+            Brief::Node(node) => node.depth,
+            Brief::Packed(frame) => frame.depth(),
+        }
+    }
+
+    /// An ancestor further up than the parent, or the frame itself if it is a root.
+    pub(super) fn jump(self) -> Handle {
+        match self {
+            Brief::Node(node) => node.jump,
+            Brief::Packed(frame) => frame.jump(),
+        }
+    }
+
+    /// The ancestor to which the jump leads, or the parent if that ancestor has less than this depth.
+    pub(super) fn above(self, tree: &Tree, depth: u32) -> Option<Handle> {
+        Some(self.jump()).filter(|jump| tree.brief(*jump).depth() >= depth).or(self.parent())
+    }
+
+    /// Key of its place among its siblings.
+    pub(super) fn order(self) -> u64 {
+        match self {
+            Brief::Node(node) => node.order,
+            Brief::Packed(frame) => frame.order(),
+        }
+    }
+
+    pub(super) fn status(self) -> FrameStatus {
+        match self {
+            Brief::Node(node) => node.status(),
+            Brief::Packed(frame) => frame.status(),
+        }
+    }
+
+    pub(super) fn is_retried(self) -> bool {
+        match self {
+            Brief::Node(node) => node.retried_as().is_some(),
+            Brief::Packed(frame) => frame.is_retried(),
+        }
+    }
+
+    /// True if a frame below it is unfinished.
+    pub(super) fn has_unfinished_below(self) -> bool {
+        match self {
+            Brief::Node(node) => node.has_unfinished_below(),
+            Brief::Packed(frame) => frame.has_unfinished_below(),
+        }
+    }
+
+    /// False if it depends on no frame and no frame depends on it.
+    pub(super) fn has_waits(self) -> bool {
+        match self {
+            Brief::Node(node) => node.has_waits(),
+            Brief::Packed(frame) => frame.has_waits(),
+        }
+    }
+
+    /// False if it is the only attempt at its work.
+    pub(super) fn has_attempts(self) -> bool {
+        match self {
+            Brief::Node(node) => node.attempt.is_some(),
+            Brief::Packed(frame) => frame.has_attempts(),
+        }
+    }
+
+    /// False if it has not used models.
+    pub(super) fn has_usage(self) -> bool {
+        match self {
+            Brief::Node(node) => node.has_usage(),
+            Brief::Packed(frame) => frame.has_usage(),
+        }
+    }
+}
+
+impl Tree {
+    pub(super) fn brief(&self, handle: Handle) -> Brief<'_> {
+        match self.nodes.made(handle.index()) {
+            Some(node) => Brief::Node(node),
+            None => self.nodes.packed(handle).map_or_else(|| Brief::Node(self.node(handle)), Brief::Packed),
+        }
+    }
+
+    /// The status of a frame, as [`Node::status`] has it.
+    pub(crate) fn status(&self, handle: Handle) -> FrameStatus {
+        self.brief(handle).status()
+    }
+
+    /// True if a frame was retried.
+    pub(crate) fn is_retried(&self, handle: Handle) -> bool {
+        self.brief(handle).is_retried()
+    }
+}
