@@ -10,11 +10,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use callstack_core::frame::{ModelRequest, NewChunk, Question};
+use callstack_core::import;
 use callstack_core::tree::outline;
 use callstack_core::{
     Finish, Frame, FrameEdit, FrameStatus, NewFrame, NewHold, OutlineOptions, PopStatus, Settings, Stack, StackOptions,
     StackState,
 };
+use serde_json::json;
 
 /// A row: its name, and a function that does the work at a size and returns the time that it took.
 type Row = (&'static str, fn(usize) -> Duration);
@@ -40,6 +42,9 @@ const ROWS: &[Row] = &[
     ("n levels: read from a state", read_levels),
     ("n levels: write the documented files", export_levels),
     ("n frames: import into a folder", import_folder),
+    ("n items of a check list: read", read_check_list),
+    ("n tasks of Task Master: read", read_tasks),
+    ("n issues of Beads: read", read_issues),
     ("100 contexts after changes of the n finished siblings", changed_siblings),
 ];
 
@@ -306,6 +311,26 @@ fn import_folder(size: usize) -> Duration {
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     let frames = family(size, |number| frame(number, Some(0), FrameStatus::Planned));
     timed(|| drop(stack.import(frames).unwrap()))
+}
+
+fn read_check_list(size: usize) -> Duration {
+    let items: String = (0..size).map(|number| format!("- [ ] Task {number}\n  Its rates are right.\n")).collect();
+    timed(|| drop(black_box(import::frames(&items).unwrap())))
+}
+
+fn read_tasks(size: usize) -> Duration {
+    let task = |number: usize| json!({ "id": number + 1, "title": format!("Task {number}"), "status": "pending" });
+    let tasks = json!({ "master": { "tasks": (0..size).map(task).collect::<Vec<_>>() } }).to_string();
+    timed(|| drop(black_box(import::frames(&tasks).unwrap())))
+}
+
+fn read_issues(size: usize) -> Duration {
+    let issue = |number: usize| {
+        let issue = json!({ "id": format!("bd-{number}"), "title": format!("Task {number}"), "status": "open" });
+        format!("{issue}\n")
+    };
+    let issues: String = (0..size).map(issue).collect();
+    timed(|| drop(black_box(import::frames(&issues).unwrap())))
 }
 
 fn changed_siblings(size: usize) -> Duration {

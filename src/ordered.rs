@@ -29,12 +29,14 @@ impl<T> Ordered<T> {
 
     /// Inserts an entry, unless the list has it.
     pub(crate) fn insert(&mut self, entry: T, order: impl Fn(&T) -> Ordering) {
-        let number = self.part(&order);
-        if number == self.parts.len() {
+        // Many lists are made in their order.
+        let is_last = self.parts.last().and_then(|part| part.last()).is_none_or(|last| order(last).is_lt());
+        let number = if is_last { self.parts.len().saturating_sub(1) } else { self.part(&order) };
+        if self.parts.is_empty() {
             self.parts.push(Vec::new());
         }
         let part = &mut self.parts[number];
-        let place = part.partition_point(|other| order(other).is_lt());
+        let place = if is_last { part.len() } else { part.partition_point(|other| order(other).is_lt()) };
         if part.get(place).is_some_and(|other| order(other).is_eq()) {
             return;
         }

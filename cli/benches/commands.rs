@@ -28,6 +28,7 @@ fn main() {
     for arguments in [
         "tree",
         "tree --all --json",
+        "status",
         "ready",
         "show f5000",
         "context f9999",

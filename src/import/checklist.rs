@@ -67,8 +67,9 @@ pub fn checklist(text: &str) -> Result<Imported> {
     if !entries.iter().any(|entry| entry.kind == Kind::Item) {
         return Err(Error::json(WHAT, "it has no items"));
     }
-    Ok(Plan { text, has_marks: entries.iter().any(|entry| entry.kind == Kind::Item && entry.mark.is_some()), entries }
-        .frames())
+    let has_marks = entries.iter().any(|entry| entry.kind == Kind::Item && entry.mark.is_some());
+    let line_ends = text.match_indices('\n').map(|(end, _)| end).collect();
+    Ok(Plan { text, line_ends, has_marks, entries }.frames())
 }
 
 /// True if a text is Markdown with a list: a line is an item with a mark, or there are headings or code
@@ -280,6 +281,8 @@ impl<'a> Reader<'a> {
 /// The entries of a text.
 struct Plan<'a> {
     text: &'a str,
+    /// The places of its line feeds.
+    line_ends: Vec<usize>,
     entries: Vec<Entry>,
     has_marks: bool,
 }
@@ -327,19 +330,22 @@ impl Plan<'_> {
                 Some(around) => notes[around].extend(said),
                 None if said.is_empty() => {}
                 None => {
-                    let line = 1 + self.text[..entry.words.start].matches('\n').count();
-                    collector.report(format!("line {line}"), "belongs to no item; left out");
+                    collector.report(self.place(entry), "belongs to no item; left out");
                 }
             }
         }
         notes
     }
 
+    /// The line of an entry, as reports name it.
+    fn place(&self, entry: &Entry) -> String {
+        format!("line {}", 1 + self.line_ends.partition_point(|end| *end < entry.words.start))
+    }
+
     /// Adds the frame of an entry, and returns its ID.
     fn add(&self, index: usize, above: Option<&str>, notes: &[String], collector: &mut Collector) -> String {
         let entry = &self.entries[index];
-        let line = 1 + self.text[..entry.words.start].matches('\n').count();
-        let place = format!("line {line}");
+        let place = self.place(entry);
         let words = self.words(entry);
         let title = without_number(&words).to_owned();
         let is_dropped = title.len() > 4 && title.starts_with("~~") && title.ends_with("~~");

@@ -94,6 +94,14 @@ impl<'a> Brief<'a> {
         }
     }
 
+    /// True if it is the root frame of a run.
+    pub(super) fn is_run(self) -> bool {
+        match self {
+            Brief::Node(node) => node.is_run(),
+            Brief::Packed(frame) => frame.is_run(),
+        }
+    }
+
     /// False if it has not used models.
     pub(super) fn has_usage(self) -> bool {
         match self {
@@ -111,9 +119,21 @@ impl Tree {
         }
     }
 
-    /// The status of a frame, as [`Node::status`] has it.
-    pub(crate) fn status(&self, handle: Handle) -> FrameStatus {
+    /// The status of a frame: [`Node::status`]. In a stack whose unfinished trees are large, this is faster than
+    /// [`Tree::node`], which reads the whole record when it is first asked for.
+    ///
+    /// # Panics
+    /// Panics if the tree has no frame with this handle, as [`Tree::node`] does.
+    pub fn status(&self, handle: Handle) -> FrameStatus {
         self.brief(handle).status()
+    }
+
+    /// Number of ancestors of a frame; 0 for a root. As fast as [`Tree::status`].
+    ///
+    /// # Panics
+    /// As [`Tree::status`].
+    pub fn depth(&self, handle: Handle) -> usize {
+        self.brief(handle).depth() as usize
     }
 
     /// True if a frame was retried.

@@ -72,7 +72,7 @@ impl Ids {
         if found.is_some() || self.known == nodes.len() {
             return found;
         }
-        nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied()
+        nodes.archived_with(ArchiveQuery::Id(id), |handle| nodes[handle.index()].session_id() == id).first().copied()
     }
 
     /// The frame with this ID, without reading the archive.
@@ -94,7 +94,8 @@ impl Ids {
         let mut found: BTreeMap<String, Handle> = here.map(|(id, handle)| (id.to_owned(), handle)).collect();
         // Some frames in the archive can have another ID by now.
         let query = ArchiveQuery::Beginning(beginning, limit + nodes.changes());
-        for handle in nodes.archived_with(query, |node| node.session_id().starts_with(beginning)) {
+        let begins = |handle: Handle| nodes[handle.index()].session_id().starts_with(beginning);
+        for handle in nodes.archived_with(query, begins) {
             found.insert(nodes[handle.index()].session_id().to_owned(), handle);
         }
         found.into_values().take(limit).collect()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Node, Tree};
+use super::Tree;
 use crate::archive::ArchiveQuery;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
 use crate::steps::step;
@@ -144,7 +144,7 @@ impl Tree {
 
     /// The root frames of all runs, finished or not, in creation order.
     pub fn runs(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.found(ArchiveQuery::Runs, Node::is_run).into_iter()
+        self.found(ArchiveQuery::Runs, |frame| frame.is_run()).into_iter()
     }
 
     /// The number of steps of a frame's run; 0 if the frame does not belong to a run.

@@ -389,7 +389,7 @@ impl Tree {
             let likeness = if title.contains(&wanted) { 1.0 } else { strsim::jaro(&title, &wanted) };
             (likeness >= LEAST_LIKENESS).then_some((likeness, handle))
         };
-        let is_in_plan = |handle: &Handle| self.node(*handle).status() != FrameStatus::Invalidated;
+        let is_in_plan = |handle: &Handle| self.status(*handle) != FrameStatus::Invalidated;
         let mut like: Vec<(f64, Handle)> =
             self.nodes.all_in_memory().filter(is_in_plan).take(MOST_COMPARED).filter_map(likeness).collect();
         like.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -538,7 +538,7 @@ impl Tree {
         let (unfinished, all) = match status.is_unfinished() {
             true => (Some(self.unfinished.iter().copied()), None),
             false => {
-                let has_status = move |node: &Node| node.status() == status;
+                let has_status = move |frame: Brief<'_>| frame.status() == status;
                 (None, Some(self.found(ArchiveQuery::Status(status), has_status)))
             }
         };
@@ -548,9 +548,10 @@ impl Tree {
 
     /// The frames for which `is` is true, in creation order: frames in memory, and frames that a query finds
     /// in the archive. The latter are not loaded.
-    fn found(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool + Copy) -> BTreeSet<Handle> {
+    fn found(&self, query: ArchiveQuery<'_>, is: impl Fn(Brief<'_>) -> bool) -> BTreeSet<Handle> {
+        let is = |handle: Handle| is(self.brief(handle));
         let mut found: BTreeSet<Handle> = self.nodes.archived_with(query, is).into_iter().collect();
-        found.extend(self.nodes.all_in_memory().inspect(|_| step()).filter(|handle| is(self.node(*handle))));
+        found.extend(self.nodes.all_in_memory().inspect(|_| step()).filter(|handle| is(*handle)));
         found
     }
 
@@ -667,7 +668,10 @@ impl Tree {
     pub fn usage_of_all(&self) -> Vec<ModelUsage> {
         let (mut sums, mut scan) = (Vec::new(), Scan::of(self));
         for handle in self.handles() {
-            scan.at(handle).node(handle).frame.usage.iter().for_each(|usage| add_usage(&mut sums, usage));
+            let tree = scan.at(handle);
+            if tree.brief(handle).has_usage() {
+                tree.node(handle).frame.usage.iter().for_each(|usage| add_usage(&mut sums, usage));
+            }
         }
         sums
     }

@@ -156,14 +156,13 @@ impl Nodes {
         *self.blocks.lock() = blocks.into();
     }
 
-    /// The frames that a query finds in the archive, and that have what is searched for: `is` says this of a
-    /// node. A frame in memory that has it only because of a later change is not found. Returns nothing if
+    /// The frames that a query finds in the archive, and that have what is searched for: `is` says this. A frame in memory that has it only because of a later change is not found. Returns nothing if
     /// there is no archive, or if the archive fails.
-    pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool) -> Vec<Handle> {
+    pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(Handle) -> bool) -> Vec<Handle> {
         let mut found = self.ask_archive(query);
-        found.retain(|ArchivedPlace { handle, changed, .. }| match self.is_in_memory(*handle) {
-            true => is(&self[handle.index()]),
-            false => *changed <= self.known || is(&self[handle.index()]),
+        found.retain(|ArchivedPlace { handle, changed, .. }| {
+            let is_as_archived = *changed <= self.known && !self.is_in_memory(*handle);
+            is_as_archived || is(*handle)
         });
         found.into_iter().map(|found| found.handle).collect()
     }
@@ -215,7 +214,8 @@ impl Nodes {
         all.into_iter()
     }
 
-    fn all_made(&self) -> impl Iterator<Item = Handle> + '_ {
+    /// The frames whose nodes are in memory and not packed, in creation order.
+    pub(super) fn all_made(&self) -> impl Iterator<Item = Handle> + '_ {
         let pages = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number * PAGE, page.get()?)));
         let filled =
             pages.flat_map(|(first, page)| (first..).zip(page.iter()).filter(|(_, slot)| slot.get().is_some()));

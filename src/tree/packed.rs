@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::Node;
 use super::relations::{Member, Relations};
-use super::titles;
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{FrameStatus, Handle};
 use crate::text::fnv_of;
@@ -30,8 +29,6 @@ pub(super) struct Row {
     pub(super) changed: u64,
     /// The hash of its ID.
     id: u64,
-    /// The hashes of its title: without regard to the case, and with it.
-    pub(super) title: [u64; 2],
     /// True if an index of the tree other than those of IDs and of unfinished frames has the frame.
     is_indexed: bool,
     /// True if it depends on other frames, or other frames depend on it.
@@ -40,6 +37,8 @@ pub(super) struct Row {
     has_questions: bool,
     /// True if there are several attempts at its work.
     has_attempts: bool,
+    /// True if it is the root frame of a run.
+    is_run: bool,
     /// True if it has used models.
     has_usage: bool,
 }
@@ -51,10 +50,10 @@ impl Row {
             member: Member::of(handle, node),
             changed: node.changed,
             id: fnv_of(node.session_id()),
-            title: titles::hashes(node.title()),
             has_waits: node.has_waits(),
             has_questions: !record.questions.is_empty(),
             has_attempts: node.attempt.is_some(),
+            is_run: node.is_run(),
             has_usage: node.has_usage(),
             is_indexed: record.priority.is_some()
                 || record.waits_to_begin()
@@ -67,8 +66,8 @@ impl Row {
     /// The fields as numbers. Times and parents that are there are greater by one than 0.
     fn numbers(&self) -> [u64; COLUMNS] {
         let Member { handle, parent, order, finished, status, is_retried, delivered_at, forgotten_at } = self.member;
-        let Self { is_indexed, has_waits, has_usage, has_questions, has_attempts, .. } = *self;
-        let flags = [is_indexed, has_waits, has_usage, has_questions, has_attempts, is_retried];
+        let Self { is_indexed, has_waits, has_usage, has_questions, has_attempts, is_run, .. } = *self;
+        let flags = [is_indexed, has_waits, has_usage, has_questions, has_attempts, is_run, is_retried];
         let time = |time: Option<u64>| time.map_or(0, |time| time.saturating_add(1));
         [
             handle.number().into(),
@@ -79,8 +78,6 @@ impl Row {
             time(forgotten_at),
             self.changed,
             self.id,
-            self.title[0],
-            self.title[1],
             status as u64,
             flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag)),
         ]
@@ -88,7 +85,7 @@ impl Row {
 
     /// The row with these numbers. `None` if there is no such row.
     fn of_numbers(numbers: [u64; COLUMNS]) -> Option<Self> {
-        let [handle, parent, order, finished, delivered, forgotten, changed, id, title, exact, status, flags] = numbers;
+        let [handle, parent, order, finished, delivered, forgotten, changed, id, status, flags] = numbers;
         let handle_of = |number: u64| Handle::from_index(usize::try_from(number).ok()?.checked_sub(1)?);
         let flag = |number: u32| flags >> number & 1 == 1;
         let member = Member {
@@ -97,7 +94,7 @@ impl Row {
             order,
             finished,
             status: *FrameStatus::ALL.get(usize::try_from(status).ok()?)?,
-            is_retried: flag(5),
+            is_retried: flag(6),
             delivered_at: delivered.checked_sub(1),
             forgotten_at: forgotten.checked_sub(1),
         };
@@ -105,19 +102,19 @@ impl Row {
             member,
             changed,
             id,
-            title: [title, exact],
             is_indexed: flag(0),
             has_waits: flag(1),
             has_usage: flag(2),
             has_questions: flag(3),
             has_attempts: flag(4),
+            is_run: flag(5),
         })
     }
 }
 
 /// The widths of the columns, in bytes.
-const WIDTHS: [usize; COLUMNS] = [4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 1, 1];
-const COLUMNS: usize = 12;
+const WIDTHS: [usize; COLUMNS] = [4, 4, 8, 8, 8, 8, 8, 8, 1, 1];
+const COLUMNS: usize = 10;
 
 /// The images of the frames with successive handles, compressed. They are separated by line feeds.
 #[derive(Debug, Clone)]
@@ -308,6 +305,11 @@ impl<'a> PackedFrame<'a> {
     /// See [`Row`].
     pub(super) fn has_attempts(self) -> bool {
         self.row().has_attempts
+    }
+
+    /// See [`Row`].
+    pub(super) fn is_run(self) -> bool {
+        self.row().is_run
     }
 
     /// See [`Row`].

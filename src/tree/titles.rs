@@ -17,7 +17,7 @@ use crate::text::fnv;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Titles(Derived<Index>);
 
-/// The frames in memory: many frames can have one title, so what distinguishes them is a part of the key.
+/// The frames in memory that are not packed: many frames can have one title, so what distinguishes them is a part of the key.
 #[derive(Debug, Clone, Default)]
 struct Index {
     titles: HashMap<u64, Frames>,
@@ -48,7 +48,7 @@ struct Titled {
 }
 
 impl Titles {
-    /// The frames in memory that a title means: those of the best rank, in the tree with this root if there
+    /// The frames of the index that a title means: those of the best rank, in the tree with this root if there
     /// are any, and with the same case if there are any. At most this number, in creation order.
     pub(super) fn meant(&self, tree: &Tree, title: &str, root: Option<Handle>, most: usize) -> Vec<Handle> {
         let Some(frames) = self.index(tree).titles.get(&hash(title)) else { return Vec::new() };
@@ -111,7 +111,8 @@ impl Titles {
     fn index(&self, tree: &Tree) -> &Index {
         self.0.get_or_make(|| {
             let mut index = Index::default();
-            for handle in tree.nodes.all_in_memory() {
+            // The archive has the titles of packed frames.
+            for handle in tree.nodes.all_made() {
                 step();
                 index.note(handle, Some(Titled::of(tree, handle)));
             }
@@ -159,12 +160,9 @@ impl Index {
 
 impl Titled {
     fn of(tree: &Tree, handle: Handle) -> Self {
-        let [hash, exact] = match tree.nodes.packed(handle) {
-            Some(frame) => frame.row().title,
-            None => hashes(tree.node(handle).title()),
-        };
-        let rank = u8::from(tree.status(handle) == FrameStatus::Invalidated) + 2 * u8::from(tree.is_retried(handle));
-        Self { hash, exact, rank, root: tree.root(handle) }
+        let node = tree.node(handle);
+        let rank = u8::from(node.status() == FrameStatus::Invalidated) + 2 * u8::from(node.retried_as().is_some());
+        Self { hash: hash(node.title()), exact: exact(node.title()), rank, root: tree.root(handle) }
     }
 }
 
@@ -185,11 +183,6 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
 /// The hash of a title. Archives keep it.
 pub(super) fn hash(title: &str) -> u64 {
     fnv(folded(title).map(|character| u64::from(u32::from(character))))
-}
-
-/// The hash of a title, and its hash with its case.
-pub(super) fn hashes(title: &str) -> [u64; 2] {
-    [hash(title), exact(title)]
 }
 
 /// The hash of a title with its case.

@@ -186,6 +186,69 @@ proptest! {
     }
 }
 
+/// A folder with an unfinished tree of this number of frames, all in a snapshot.
+fn with_a_plan(frames: usize) -> TempDir {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let frame = |number: usize| Frame {
+        session_id: format!("part_{number}"),
+        parent_session_id: (number > 0).then(|| "part_0".to_owned()),
+        title: format!("Part {number}"),
+        status: if number == 0 { FrameStatus::InProgress } else { FrameStatus::Planned },
+        ..Frame::default()
+    };
+    stack.import((0..frames).map(frame).collect()).unwrap();
+    stack.close().unwrap();
+    folder
+}
+
+#[test]
+fn a_damaged_plan_in_a_snapshot_is_found_and_the_frames_are_right_without_it() {
+    for damage in [
+        "UPDATE snapshots SET unfinished = zeroblob(length(unfinished))",
+        "UPDATE snapshots SET unfinished = x''",
+        "UPDATE snapshots SET unfinished = substr(unfinished, 1, length(unfinished) - 1)",
+        // In the middle of the blocks.
+        "UPDATE snapshots SET unfinished = CAST(substr(unfinished, 1, length(unfinished) - 900) || zeroblob(200) \
+         || substr(unfinished, -700) AS BLOB)",
+    ] {
+        let folder = with_a_plan(2_000);
+        let state = open(folder.path()).state().unwrap();
+        change(folder.path(), damage);
+        let stack = open(folder.path());
+        assert_eq!(stack.state().unwrap(), state, "{damage}");
+        assert!(stack.upkeep().repairs().is_empty(), "{damage}: the rows of the frames were used");
+        let problems = stack.history().check().unwrap();
+        // A piece that is not there is not wrong.
+        assert_eq!(problems.is_empty(), damage.ends_with("x''"), "{damage}: {problems:?}");
+        stack.upkeep().repair().unwrap();
+        assert_eq!(stack.history().check().unwrap(), Vec::<String>::new(), "{damage}");
+        drop(stack);
+        assert_eq!(open(folder.path()).state().unwrap(), state, "{damage}");
+    }
+}
+
+#[test]
+fn a_process_with_a_packed_plan_sees_what_others_do_to_it() {
+    let folder = with_a_plan(400);
+    let (first, other) = (open(folder.path()), open(folder.path()));
+    // The other process makes snapshots of frames that the first one has not unpacked yet.
+    for number in 1..400 {
+        let part = format!("part_{number}");
+        other.activate(&*part).unwrap();
+        other.pop(&*part, PopStatus::Completed, format!("Part {number} works")).unwrap();
+    }
+    assert!(number(folder.path(), "SELECT revision FROM snapshots") > 600, "it has made snapshots");
+    for number in [7, 250, 399] {
+        assert_eq!(first.frame(&*format!("part_{number}")).unwrap().results.unwrap(), format!("Part {number} works"));
+    }
+    assert_eq!(first.state().unwrap(), other.state().unwrap());
+    let third = open(folder.path());
+    first.pop("part_0", PopStatus::Completed, "All works").unwrap();
+    assert_eq!(third.frame("part_0").unwrap().status, FrameStatus::Completed);
+    assert_eq!(third.state().unwrap(), first.state().unwrap());
+}
+
 #[test]
 fn an_examination_finds_frames_that_the_snapshot_has_otherwise() {
     let folder = filled(40);

@@ -296,9 +296,9 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
-        StackCommand::Status(arguments) => output.report(&status::run(&arguments, folder)?)?,
+        StackCommand::Status(arguments) => output.report(&status::run(&arguments, folder, output.is_json)?)?,
         StackCommand::Tree(arguments) => {
-            output.report(&tree::run(&arguments, folder)?)?;
+            output.report(&tree::run(&arguments, folder, output.is_json)?)?;
         }
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
         StackCommand::Context(arguments) => output.report(&context::run(&arguments, folder)?)?,

@@ -43,28 +43,41 @@ pub struct Status {
     /// Number of frames there, without invalidated ones and attempts that another one replaces.
     of: usize,
     /// Frames in progress with work of their own.
-    running: Vec<Standing>,
+    running: Standings,
     /// Frames whose work was interrupted or stopped, or put back by a worker, and has not resumed.
-    interrupted: Vec<Standing>,
+    interrupted: Standings,
     /// Blocked frames that wait for an answer.
-    asking: Vec<Standing>,
+    asking: Standings,
     /// Blocked frames that are answered, and have not resumed.
-    answered: Vec<Standing>,
+    answered: Standings,
     /// Failed frames, and other frames that have ended and keep planned frames from beginning.
-    in_the_way: Vec<Standing>,
+    in_the_way: Standings,
     /// Planned frames that can begin.
-    ready: Vec<Standing>,
+    ready: Standings,
     /// Planned frames that wait for others.
-    waiting: Vec<Standing>,
+    waiting: Standings,
     /// The requests to models there, by model.
     usage: Vec<ModelUsage>,
     /// The cost of these requests, in millionths of a US dollar: what hosts have told, and an estimate of the
     /// requests after that.
     cost_micro_usd: u64,
+    /// The first failed frame that is in the way.
+    #[serde(skip)]
+    failed: Option<Handle>,
     #[serde(skip)]
     now: u64,
     #[serde(skip)]
     same_stack: SameStack,
+}
+
+/// Frames in one state.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+struct Standings {
+    frames: Vec<Standing>,
+    /// The number of further ones. A page of text shows the first ones only.
+    #[serde(skip)]
+    more: usize,
 }
 
 /// A frame, and why it is in this state.
@@ -87,14 +100,15 @@ struct Standing {
     waits_for: Vec<Handle>,
 }
 
-pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Status, Failure> {
+/// `is_json`: the status is written with all frames, not as a page of text.
+pub fn run(arguments: &Arguments, folder: &StackFolder, is_json: bool) -> Result<Status, Failure> {
     let stack = folder.open_to_read()?;
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
-    Ok(stack.read(|tree| Status::of(tree, frame, folder.same_stack()))?)
+    Ok(stack.read(|tree| Status::of(tree, frame, folder.same_stack(), is_json))?)
 }
 
 impl Status {
-    fn of(tree: &Tree, frame: Option<Handle>, same_stack: SameStack) -> Self {
+    fn of(tree: &Tree, frame: Option<Handle>, same_stack: SameStack, is_whole: bool) -> Self {
         let now = now();
         let overview = tree.overview(frame);
         let stand = |handles: &[Handle], of: &dyn Fn(&mut Standing, Handle)| {
@@ -104,7 +118,9 @@ impl Status {
                 of(&mut standing, *handle);
                 standing
             };
-            handles.iter().map(standing).collect::<Vec<_>>()
+            let shown = if is_whole { handles.len() } else { SHOWN };
+            let frames: Vec<Standing> = handles.iter().take(shown).map(standing).collect();
+            Standings { more: handles.len() - frames.len(), frames }
         };
         let record = |handle: Handle| tree.node(handle).record();
         let Overview { running, interrupted, asking, answered, in_the_way, ready, waiting, .. } = &overview;
@@ -136,6 +152,7 @@ impl Status {
             }),
             ready: stand(ready, &|_, _| {}),
             waiting: stand(waiting, &|standing, handle| standing.waits_for = tree.waits_for(handle).collect()),
+            failed: in_the_way.iter().copied().find(|frame| tree.status(*frame) == FrameStatus::Failed),
             usage: overview.usage,
             cost_micro_usd: overview.cost_micro_usd,
             now,
@@ -145,16 +162,15 @@ impl Status {
 
     /// The command that helps most.
     fn step(&self) -> Option<String> {
-        let first = |frames: &[Standing]| frames.first().map(|standing| standing.frame.handle);
+        let first = |frames: &Standings| frames.frames.first().map(|standing| standing.frame.handle);
         let asks = first(&self.asking).map(|frame| format!("callstack answer {frame} TEXT"));
-        let failed = self.in_the_way.iter().find(|standing| standing.frame.status == FrameStatus::Failed);
-        let failed = failed.map(|standing| format!("callstack retry {} --note TEXT", standing.frame.handle));
+        let failed = self.failed.map(|frame| format!("callstack retry {frame} --note TEXT"));
         // What is planned below a frame that has ended.
         let ended = first(&self.in_the_way).map(|frame| {
             format!("`callstack tidy` removes what is planned below frames that have ended; `callstack show {frame}`")
         });
         let goes_on = first(&self.answered).or(first(&self.interrupted));
-        let begins = first(&self.ready).filter(|_| self.running.is_empty());
+        let begins = first(&self.ready).filter(|_| self.running.frames.is_empty());
         let activate = |frame| format!("callstack activate {frame}");
         let ends = first(&self.running).map(|frame| format!("callstack show {frame}"));
         asks.or(failed).or(ended).or(goes_on.map(activate)).or(begins.map(activate)).or(ends)
@@ -194,8 +210,8 @@ impl Report for Status {
 }
 
 impl Status {
-    fn frames(&self, page: &mut Page<'_>, label: &str, frames: &[Standing]) -> io::Result<()> {
-        for (index, standing) in frames.iter().take(SHOWN).enumerate() {
+    fn frames(&self, page: &mut Page<'_>, label: &str, frames: &Standings) -> io::Result<()> {
+        for (index, standing) in frames.frames.iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             let line = Line::new().styled(FAINT, format!("{label:LABEL$}")).followed_by(standing.frame.line(0));
             page.line_with_end(line, Line::new().styled(FAINT, self.remark(standing)))?;
@@ -203,7 +219,7 @@ impl Status {
                 page.text(LABEL + 4, &one_line(&standing.why))?;
             }
         }
-        match frames.len().saturating_sub(SHOWN) {
+        match frames.more {
             0 => Ok(()),
             more => page.line(Line::new().styled(FAINT, format!("{:LABEL$}... and {more} more", ""))),
         }

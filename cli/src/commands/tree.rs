@@ -141,47 +141,49 @@ pub fn statuses(word: &str) -> Result<Statuses, String> {
     FrameStatus::named(word.trim()).ok_or_else(|| format!("a status is {names}; or open, unfinished, finished"))
 }
 
-pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Failure> {
+/// `is_json`: the frames are written as JSON, not drawn.
+pub fn run(arguments: &Arguments, folder: &StackFolder, is_json: bool) -> Result<FrameTree, Failure> {
     let stack = folder.open_to_read()?;
-    let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))??;
+    let has_choice = arguments.all || arguments.summaries || !arguments.status.is_empty();
     // Everything in a session is new to the reader.
-    shown.is_whole |= folder.has_session();
-    Ok(shown)
+    let is_whole = has_choice || folder.has_session();
+    Ok(stack.read(|tree| FrameTree::of(tree, arguments, is_whole, is_json))??)
 }
 
 impl FrameTree {
-    fn of(tree: &Tree, arguments: &Arguments) -> callstack_core::Result<Self> {
+    fn of(tree: &Tree, arguments: &Arguments, is_whole: bool, is_json: bool) -> callstack_core::Result<Self> {
         let roots = match arguments.frame.as_ref().or(arguments.root.as_ref()) {
             Some(root) => vec![tree.resolve(root)?],
             None => tree.roots().to_vec(),
         };
-        let first_level = roots.first().map_or(0, |root| tree.node(*root).depth());
+        let first_level = roots.first().map_or(0, |root| tree.depth(*root));
         let mut counts = BTreeMap::new();
         let mut frames: Vec<TreeFrame> = Vec::new();
         // The places in the list of the frames above the current one.
         let mut path: Vec<usize> = Vec::new();
+        // The level of a finished frame, while frames below it are read. They are counted, and not drawn.
+        let mut over = usize::MAX;
         for handle in roots.iter().flat_map(|root| tree.subtree(*root)) {
-            let node = tree.node(handle);
-            *counts.entry(node.status()).or_insert(0) += 1;
-            let level = node.depth() - first_level;
+            *counts.entry(tree.status(handle)).or_insert(0) += 1;
+            let level = tree.depth(handle) - first_level;
             path.truncate(level);
             if arguments.depth.is_some_and(|depth| level > depth) {
                 path.last().into_iter().for_each(|place| frames[*place].hidden_below += 1);
                 continue;
             }
             path.push(frames.len());
-            frames.push(TreeFrame::of(tree, handle, level, arguments.summaries));
+            if level > over {
+                frames.push(TreeFrame::not_drawn(tree, handle, level));
+                continue;
+            }
+            let frame = TreeFrame::of(tree, handle, level, arguments.summaries);
+            over = if frame.is_over && !is_whole && !is_json { level } else { usize::MAX };
+            frames.push(frame);
         }
         if !arguments.status.is_empty() {
             frames = selected(frames, &arguments.status.concat());
         }
-        Ok(Self {
-            revision: tree.revision(),
-            active: tree.active(),
-            counts,
-            frames,
-            is_whole: arguments.all || arguments.summaries || !arguments.status.is_empty(),
-        })
+        Ok(Self { revision: tree.revision(), active: tree.active(), counts, frames, is_whole })
     }
 }
 
@@ -204,6 +206,30 @@ fn selected(frames: Vec<TreeFrame>, statuses: &[FrameStatus]) -> Vec<TreeFrame> 
 }
 
 impl TreeFrame {
+    /// A frame below a finished one, which is counted and not drawn.
+    fn not_drawn(tree: &Tree, handle: Handle, level: usize) -> Self {
+        Self {
+            handle,
+            parent: None,
+            level,
+            status: tree.status(handle),
+            title: String::new(),
+            no_work: None,
+            attempt: None,
+            waits_for: None,
+            answer: None,
+            waits_for_frames: Vec::new(),
+            summary: None,
+            invalidation_reason: None,
+            interrupted: false,
+            interruption: String::new(),
+            hidden_below: 0,
+            leads: false,
+            is_over: true,
+            is_out: tree.is_out_of_sight(handle),
+        }
+    }
+
     fn of(tree: &Tree, handle: Handle, level: usize, with_summary: bool) -> Self {
         let node = tree.node(handle);
         let frame = node.record();
@@ -219,10 +245,7 @@ impl TreeFrame {
             && node.retried_as().is_none()
             && node.parent().is_some_and(|parent| tree.node(parent).status().is_unfinished());
         Self {
-            handle,
             parent: node.parent(),
-            level,
-            status: frame.status,
             title: frame.title.clone(),
             no_work: frame.no_work.clone(),
             attempt: (newest > 1).then(attempt),
@@ -236,10 +259,8 @@ impl TreeFrame {
             invalidation_reason: frame.invalidation_reason.as_deref().filter(|_| !is_with_parent).and_then(text),
             interrupted: frame.is_interrupted(),
             interruption: if frame.is_interrupted() { frame.interruption() } else { String::new() },
-            hidden_below: 0,
-            leads: false,
-            is_out: tree.is_out_of_sight(handle),
             is_over: !frame.status.is_unfinished() && !node.has_unfinished_below() && !is_in_the_way,
+            ..Self::not_drawn(tree, handle, level)
         }
     }
 }

@@ -138,13 +138,14 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
     }
 }
 
-/// Does what is due between calls.
+/// Does what is due between calls. The first calls of a client do not wait for it.
 async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
+    let mut pause = PAUSE;
     loop {
+        sleep(pause).await;
         let shared = shared.clone();
         // A poll that fails is repeated.
-        let pause = spawn_blocking(move || shared.poll(PAUSE)).await.unwrap_or(PAUSE);
-        sleep(pause).await;
+        pause = spawn_blocking(move || shared.poll(PAUSE)).await.unwrap_or(PAUSE);
     }
 }
 
