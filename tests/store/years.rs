@@ -116,8 +116,11 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
         ("UPDATE snapshots SET head = replace(head, '\"form\":1', '\"form\":0')", true),
         ("DELETE FROM snapshots", false),
         ("DELETE FROM snapshots; DELETE FROM frames", false),
-        ("UPDATE frames SET image = substr(image, 1, 40) WHERE session_id = 'open'", true),
-        ("UPDATE frames SET image = substr(image, 1, 40)", true),
+        (
+            "UPDATE snapshots SET unfinished = x''; UPDATE frames SET image = substr(image, 1, 40) WHERE session_id = 'open'",
+            true,
+        ),
+        ("UPDATE snapshots SET unfinished = x''; UPDATE frames SET image = substr(image, 1, 40)", true),
         ("UPDATE frames SET image = replace(image, '\"parent\":\"f1\"', '\"parent\":\"f2\"')", false),
     ] {
         let folder = filled(30);
@@ -229,6 +232,19 @@ fn a_damaged_plan_in_a_snapshot_is_found_and_the_frames_are_right_without_it() {
 }
 
 #[test]
+fn a_damaged_row_of_an_unfinished_frame_is_found_and_made_again() {
+    let folder = with_a_plan(2_000);
+    let state = open(folder.path()).state().unwrap();
+    change(folder.path(), "UPDATE frames SET image = substr(image, 1, 40)");
+    let stack = open(folder.path());
+    assert_eq!(stack.state().unwrap(), state, "the frames are in the snapshot in one piece too");
+    assert_eq!(stack.history().check().unwrap().len(), 2_000, "each row is named");
+    stack.upkeep().repair().unwrap();
+    assert_eq!(stack.history().check().unwrap(), Vec::<String>::new());
+    assert_eq!(stack.state().unwrap(), state);
+}
+
+#[test]
 fn a_process_with_a_packed_plan_sees_what_others_do_to_it() {
     let folder = with_a_plan(400);
     let (first, other) = (open(folder.path()), open(folder.path()));
@@ -239,12 +255,15 @@ fn a_process_with_a_packed_plan_sees_what_others_do_to_it() {
         other.pop(&*part, PopStatus::Completed, format!("Part {number} works")).unwrap();
     }
     assert!(number(folder.path(), "SELECT revision FROM snapshots") > 600, "it has made snapshots");
+    assert_eq!(first.frame("part_7").unwrap().status, FrameStatus::Planned, "it shows its own revision");
+    first.refresh().unwrap();
     for number in [7, 250, 399] {
         assert_eq!(first.frame(&*format!("part_{number}")).unwrap().results.unwrap(), format!("Part {number} works"));
     }
     assert_eq!(first.state().unwrap(), other.state().unwrap());
     let third = open(folder.path());
     first.pop("part_0", PopStatus::Completed, "All works").unwrap();
+    third.refresh().unwrap();
     assert_eq!(third.frame("part_0").unwrap().status, FrameStatus::Completed);
     assert_eq!(third.state().unwrap(), first.state().unwrap());
 }

@@ -81,8 +81,18 @@ impl Tree {
 
     /// Among the parts of a frame that are neither completed nor invalidated, the part that is done last.
     pub(super) fn part_left(&self, handle: Handle) -> Option<Handle> {
-        if self.children(handle).is_empty() {
+        let children = self.children(handle);
+        if children.is_empty() {
             return None;
+        }
+        // The children of a packed frame have not changed since the snapshot. Its index would unpack it.
+        if self.nodes.packed(handle).is_some() {
+            let is_left = |child: &&Handle| match self.status(**child) {
+                FrameStatus::Completed | FrameStatus::Invalidated => false,
+                FrameStatus::Failed => !self.is_retried(**child),
+                FrameStatus::Planned | FrameStatus::InProgress | FrameStatus::Blocked => true,
+            };
+            return children.iter().rev().inspect(|_| step()).find(is_left).copied();
         }
         self.child_index(handle).last_of(&[Kind::Planned, Kind::InProgress, Kind::Blocked, Kind::Failed])
     }
