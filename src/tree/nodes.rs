@@ -34,8 +34,8 @@ pub(super) struct Nodes {
     shelf: Option<Arc<Shelf>>,
     /// The trees that were unfinished in the snapshot that this tree was made from.
     packed: Option<Arc<Packed>>,
-    /// The packed frames that have left the memory since. The archive has them.
-    unpacked: BTreeSet<Handle>,
+    /// The packed frames that were dropped since. The archive has them.
+    dropped: BTreeSet<Handle>,
     /// The blocks of the newest snapshot that was read or made here. The next one uses them again.
     blocks: Mutex<Arc<[Block]>>,
     /// The finished trees in memory.
@@ -62,7 +62,7 @@ impl Clone for Nodes {
             len: self.len,
             shelf: self.shelf.clone(),
             packed: self.packed.clone(),
-            unpacked: self.unpacked.clone(),
+            dropped: self.dropped.clone(),
             blocks: Mutex::new(self.blocks.lock().clone()),
             loaded: Mutex::new(self.loaded.lock().clone()),
             known: self.known,
@@ -110,7 +110,7 @@ impl Nodes {
     /// The frame if its node is packed and was not needed yet.
     pub(super) fn packed(&self, handle: Handle) -> Option<PackedFrame<'_>> {
         let packed = self.packed.as_deref()?;
-        let is_left = self.made(handle.index()).is_none() && !self.unpacked.contains(&handle);
+        let is_left = self.made(handle.index()).is_none() && !self.dropped.contains(&handle);
         packed.find(handle).filter(|_| is_left)
     }
 
@@ -122,7 +122,7 @@ impl Nodes {
 
     /// The packed frame that has this ID. It may be in memory as well, but it has the ID.
     pub(super) fn packed_with_id(&self, id: &str) -> Option<Handle> {
-        let mut found = self.packed.as_ref()?.with_id(id).filter(|handle| !self.unpacked.contains(handle));
+        let mut found = self.packed.as_ref()?.with_id(id).filter(|handle| !self.dropped.contains(handle));
         found.find(|handle| self[handle.index()].session_id() == id)
     }
 
@@ -133,7 +133,7 @@ impl Nodes {
         let handle = Handle::from_index(index)?;
         self.packed(handle)?;
         for (handle, node) in self.packed.as_ref()?.nodes_near(handle)? {
-            if !self.unpacked.contains(&handle) {
+            if !self.dropped.contains(&handle) {
                 self.put(handle.index(), node);
             }
         }
@@ -156,8 +156,9 @@ impl Nodes {
         *self.blocks.lock() = blocks.into();
     }
 
-    /// The frames that a query finds in the archive, and that have what is searched for: `is` says this. A frame in memory that has it only because of a later change is not found. Returns nothing if
-    /// there is no archive, or if the archive fails.
+    /// The frames that a query finds in the archive, and that have what is searched for: `is` says this. A
+    /// frame in memory that has it only because of a later change is not found. Returns nothing if there is no
+    /// archive, or if the archive fails.
     pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(Handle) -> bool) -> Vec<Handle> {
         let mut found = self.ask_archive(query);
         found.retain(|ArchivedPlace { handle, changed, .. }| {
@@ -312,7 +313,7 @@ impl Nodes {
     /// Removes a node from memory.
     pub(super) fn drop_node(&mut self, handle: Handle) {
         if self.packed.as_ref().is_some_and(|packed| packed.find(handle).is_some()) {
-            self.unpacked.insert(handle);
+            self.dropped.insert(handle);
         }
         let page = self.pages.get_mut(handle.index() / PAGE);
         let Some(slots) = page.and_then(OnceLock::get_mut) else { return };

@@ -325,7 +325,8 @@ impl Drawing<'_> {
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
         let taken = frame.updated_at.saturating_sub(frame.begun_at.unwrap_or(frame.created_at));
-        detail("Time", (taken > 0).then(|| format_duration(taken)));
+        let has_begun = frame.status != FrameStatus::Planned;
+        detail("Time", (taken > 0 && has_begun).then(|| format_duration(taken)));
     }
 
     /// Writes a line with its indentation: the line of a frame, or a detail below it.

@@ -69,10 +69,7 @@ impl Report for Invalidated {
         list(page, "needed by frames that have begun", &self.begun_dependents)?;
         list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
         let step = match (&self.planned_dependents[..], &self.still_open[..]) {
-            ([waiting, ..], _) => format!(
-                "`callstack edit {waiting} --depends-on OTHER` gives {waiting} another dependency, `callstack edit {waiting} \
-                 --no-dependencies` none"
-            ),
+            ([waiting, ..], _) => other_dependency(*waiting),
             ([], [open, ..]) => {
                 format!(
                     "`callstack stop {open}` if an agent works on it; `callstack invalidate {open} REASON` removes it too (--subtree: at once)"
@@ -138,4 +135,12 @@ pub fn invalidate(
             same_stack,
         }
     })?)
+}
+
+/// What helps a planned frame that waits for one that has ended.
+pub fn other_dependency(waiting: Handle) -> String {
+    format!(
+        "`callstack edit {waiting} --depends-on OTHER` gives {waiting} another dependency, `callstack edit {waiting} \
+         --no-dependencies` none"
+    )
 }

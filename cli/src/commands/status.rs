@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::changed::next;
 use super::frame_line::FrameLine;
+use super::invalidate::other_dependency;
 use super::usage::requests_in_words;
 use crate::clock::now;
 use crate::failure::Failure;
@@ -61,6 +62,12 @@ pub struct Status {
     /// The cost of these requests, in millionths of a US dollar: what hosts have told, and an estimate of the
     /// requests after that.
     cost_micro_usd: u64,
+    /// True if something is planned below a frame that has ended.
+    #[serde(skip)]
+    has_leftovers: bool,
+    /// The first planned frame that waits for one that has ended.
+    #[serde(skip)]
+    stuck: Option<Handle>,
     /// The first failed frame that is in the way.
     #[serde(skip)]
     failed: Option<Handle>,
@@ -130,7 +137,9 @@ impl Status {
             standing.since = holder.map(|holder| holder.since);
         };
         let asks = |standing: &mut Standing, handle: Handle| {
-            standing.since = record(handle).questions.last().map(|question| question.asked_at);
+            // An imported question can have no time.
+            let asked_at = record(handle).questions.last().map(|question| question.asked_at);
+            standing.since = asked_at.filter(|asked_at| *asked_at > 0);
             record(handle).waits_for().clone_into(&mut standing.why);
         };
         Self {
@@ -152,6 +161,11 @@ impl Status {
             }),
             ready: stand(ready, &|_, _| {}),
             waiting: stand(waiting, &|standing, handle| standing.waits_for = tree.waits_for(handle).collect()),
+            has_leftovers: !tree.leftovers(frame).is_empty(),
+            stuck: waiting
+                .iter()
+                .copied()
+                .find(|frame| tree.waits_for(*frame).any(|other| in_the_way.contains(&other))),
             failed: in_the_way.iter().copied().find(|frame| tree.status(*frame) == FrameStatus::Failed),
             usage: overview.usage,
             cost_micro_usd: overview.cost_micro_usd,
@@ -165,9 +179,12 @@ impl Status {
         let first = |frames: &Standings| frames.frames.first().map(|standing| standing.frame.handle);
         let asks = first(&self.asking).map(|frame| format!("callstack answer {frame} TEXT"));
         let failed = self.failed.map(|frame| format!("callstack retry {frame} --note TEXT"));
-        // What is planned below a frame that has ended.
-        let ended = first(&self.in_the_way).map(|frame| {
-            format!("`callstack tidy` removes what is planned below frames that have ended; `callstack show {frame}`")
+        let ended = first(&self.in_the_way).map(|frame| match self.stuck {
+            _ if self.has_leftovers => format!(
+                "`callstack tidy` removes what is planned below frames that have ended; `callstack show {frame}`"
+            ),
+            Some(stuck) => other_dependency(stuck),
+            None => format!("callstack show {frame}"),
         });
         let goes_on = first(&self.answered).or(first(&self.interrupted));
         let begins = first(&self.ready).filter(|_| self.running.frames.is_empty());
