@@ -15,7 +15,7 @@ use crate::steps::step;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     whole: Whole,
-    /// Number of frames whose IDs are found without the archive, or a lower number.
+    /// Number of frames whose IDs are in the map, or a lower number.
     known: usize,
     /// The same entries, in the order of the IDs. They are made by the first search for a beginning, because
     /// many hosts never search for a beginning, and keeping them would double the cost of each push.
@@ -78,11 +78,6 @@ impl Ids {
     /// The frame with this ID, without reading the archive.
     pub(super) fn in_memory(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
         self.whole.get(id).or_else(|| nodes.packed_with_id(id))
-    }
-
-    /// Notes that this number of frames is packed.
-    pub(super) fn note_packed(&mut self, frames: usize) {
-        self.known += frames;
     }
 
     /// The first frames whose IDs begin with this text, ordered by ID.

@@ -15,6 +15,8 @@ use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::Handle;
 
+const ADVICE: &str = "make the snapshot again from the events (`upkeep().repair`, or `callstack doctor --repair`)";
+
 /// Number of nodes of a page.
 const PAGE: usize = 32;
 
@@ -127,12 +129,15 @@ impl Nodes {
     }
 
     /// Makes the nodes of the block that has the image of a packed node. `None` if the node is not packed, or
-    /// if the block cannot be read: the archive has the node too.
+    /// if that fails; the failure is noted, because what is known of other frames relies on the same table.
     #[cold]
     fn unpack(&self, index: usize) -> Option<&Node> {
         let handle = Handle::from_index(index)?;
         self.packed(handle)?;
-        for (handle, node) in self.packed.as_ref()?.nodes_near(handle)? {
+        let contradicts =
+            || Error::damaged("the snapshot of the stack", format!("{handle} is not what its table says"), ADVICE);
+        let nodes = self.packed.as_ref()?.nodes_near(handle).ok_or_else(contradicts);
+        for (handle, node) in self.shelf.as_ref()?.noting(nodes)? {
             if !self.dropped.contains(&handle) {
                 self.put(handle.index(), node);
             }
@@ -347,7 +352,7 @@ impl Nodes {
     /// # Errors
     /// The errors of the archive.
     pub(super) fn hold(&self, handle: Handle) -> Result<()> {
-        if self.in_memory(handle.index()).is_some() {
+        if self.is_in_memory(handle) {
             return Ok(());
         }
         let frames = self.load_tree(handle, true)?;

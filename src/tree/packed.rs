@@ -2,9 +2,9 @@
 //! images of the frames in compressed blocks. A tree that is opened reads the table. It reads a block when it
 //! needs a frame of the block.
 //!
-//! The piece has a number for its form, the compressed table, and the blocks. A table and a block come after
-//! their lengths in bytes. Numbers are little-endian. The table has the number of the frames, and then column
-//! by column the fields of [`Row`].
+//! The piece has a number for its form, a checksum of the rest, the compressed table, and the blocks. A table and
+//! a block come after their lengths in bytes. Numbers are little-endian. The table has the number of the frames,
+//! and then column by column the fields of [`Row`].
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use super::Node;
 use super::relations::{Member, Relations};
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{FrameStatus, Handle};
-use crate::text::fnv_of;
+use crate::text::{fnv, fnv_of};
 
 /// The form of the piece. A piece in another form is not read.
 const FORM: u8 = 1;
@@ -22,7 +22,7 @@ const BLOCK: usize = 16;
 const MOST_COMPRESSED: usize = 256;
 
 /// What is known of a frame without its image.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     member: Member,
     /// Revision of the last change of anything in its node.
@@ -147,7 +147,7 @@ impl Packed {
     /// [`Error::Json`] if the piece has another form or is damaged.
     pub(super) fn read(bytes: &[u8], frames: usize, revision: u64) -> Result<Self> {
         let mut rest = bytes;
-        if take(&mut rest, 1)? != [FORM] {
+        if take(&mut rest, 1)? != [FORM] || take(&mut rest, 8)? != checksum(rest) {
             return Err(unreadable());
         }
         let rows = rows_of(&decompressed(take_counted(&mut rest)?)?)?;
@@ -170,10 +170,6 @@ impl Packed {
 
     pub(super) fn blocks(&self) -> &[Block] {
         &self.blocks
-    }
-
-    pub(super) fn handles(&self) -> &[Handle] {
-        self.relations.handles()
     }
 
     /// The frame, if it is one of these.
@@ -203,7 +199,8 @@ impl Packed {
         found.map(|(_, place)| self.rows[*place as usize].member.handle)
     }
 
-    /// The nodes of the block that has the image of this frame. `None` if the block cannot be read.
+    /// The nodes of the block that has the image of this frame. `None` if the block cannot be read, or if its
+    /// images contradict the table. A piece with the right checksum has no such block.
     pub(super) fn nodes_near(&self, handle: Handle) -> Option<Vec<(Handle, Node)>> {
         let number = block_of(handle);
         let place = self.blocks.binary_search_by_key(&number, |block| block.number).ok()?;
@@ -215,8 +212,7 @@ impl Packed {
             let row = &self.rows[place];
             let mut node = Node::of_image(handle, row.changed, image, self.frames).ok()?;
             self.relations.give_to(place, &mut node);
-            // The relations of other frames rely on it.
-            if Member::of(handle, &node) != row.member {
+            if Row::of(handle, &node) != *row {
                 return None;
             }
             nodes.push((handle, node));
@@ -226,7 +222,7 @@ impl Packed {
 
     /// True if these are all rows.
     pub(super) fn has_rows(&self, rows: &[Row]) -> bool {
-        rows.iter().map(Row::numbers).eq(self.rows.iter().map(Row::numbers))
+        self.rows == rows
     }
 
     /// True if the images of all frames can be read and are these.
@@ -359,9 +355,22 @@ pub(super) fn pack(rows: &[Row], earlier: &[Block], image: impl Fn(Handle) -> St
         blocks.push(block);
     }
     let mut bytes = vec![FORM];
+    bytes.extend([0; 8]);
     add_counted(&mut bytes, &lz4_flex::compress_prepend_size(&table_of(rows)));
     blocks.iter().for_each(|block| add_counted(&mut bytes, &block.bytes));
+    let checksum = checksum(&bytes[9..]);
+    bytes[1..9].copy_from_slice(&checksum);
     (bytes, blocks)
+}
+
+/// A checksum that changes with each change of up to eight successive bytes, and with nearly all others.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    fnv(bytes.chunks(8).map(word)).to_le_bytes()
 }
 
 fn block_of(handle: Handle) -> usize {
@@ -471,7 +480,7 @@ mod tests {
                 assert!(packed.with_id(node.session_id()).any(|found| found == handle), "seed {seed}, {handle}");
                 let nodes = packed.nodes_near(handle).expect("its block can be read");
                 let (_, unpacked) = nodes.iter().find(|(other, _)| *other == handle).expect("its block has it");
-                assert_eq!(Row::of(handle, unpacked).numbers(), frame.row().numbers(), "seed {seed}, {handle}");
+                assert_eq!(Row::of(handle, unpacked), *frame.row(), "seed {seed}, {handle}");
                 assert_eq!(unpacked.image(), node.image(), "seed {seed}, {handle}");
             }
         }
@@ -505,12 +514,20 @@ mod tests {
         ) {
             let tree = grown(seed);
             let (mut bytes, _) = packed(&tree);
+            let original = bytes.clone();
             for (place, byte) in changes {
                 let place = place.index(bytes.len());
                 bytes[place] = byte;
             }
             if let Some(end) = end {
                 bytes.truncate(end.index(bytes.len()));
+            }
+            if bytes != original {
+                prop_assert!(Packed::read(&bytes, tree.len(), tree.revision()).is_err(), "a damage is noticed");
+            }
+            if bytes.len() > 9 {
+                let checksum = checksum(&bytes[9..]);
+                bytes[1..9].copy_from_slice(&checksum);
             }
             if let Ok(packed) = Packed::read(&bytes, tree.len(), tree.revision()) {
                 for frame in packed.all() {
@@ -525,10 +542,11 @@ mod tests {
 
     #[test]
     fn a_small_piece_does_not_ask_for_much_memory() {
-        let mut bytes = vec![FORM];
         let mut table = u32::MAX.to_le_bytes().to_vec();
         table.extend([0; 40]);
-        add_counted(&mut bytes, &table);
+        let mut rest = Vec::new();
+        add_counted(&mut rest, &table);
+        let bytes = [&[FORM][..], &checksum(&rest), &rest].concat();
         assert!(Packed::read(&bytes, 10, 10).is_err());
     }
 }

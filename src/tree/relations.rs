@@ -126,10 +126,6 @@ impl Relations {
         place_of(&self.handles, handle)
     }
 
-    pub(super) fn handles(&self) -> &[Handle] {
-        &self.handles
-    }
-
     pub(super) fn children(&self, place: usize) -> &[Handle] {
         self.children.get(place)
     }

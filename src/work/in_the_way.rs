@@ -61,13 +61,19 @@ impl Tree {
         let has_ended = |handle: &Handle| !self.status(*handle).is_unfinished();
         let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
         let top = below.filter(|below| !has_ended(below));
+        let is_planned = |handle: Handle| self.status(handle) == FrameStatus::Planned;
         let waiting = self.with_status(FrameStatus::Planned).chain(self.with_workers()).filter(is_meant).chain(top);
         let mut needed = BTreeSet::new();
         for handle in waiting {
+            // What is above a planned frame is looked at once, for the highest planned one.
+            let parent = self.ancestors(handle).next().filter(|_| Some(handle) != below);
+            if is_planned(handle) && parent.is_some_and(is_planned) {
+                needed.extend(self.unfinished_dependencies(handle).filter(has_ended));
+                continue;
+            }
             needed.extend(self.waits_for(handle).filter(has_ended));
             // No worker does the work below a frame that has ended.
-            let is_planned = |above: &Handle| self.status(*above) == FrameStatus::Planned;
-            let first_begun = self.ancestors(handle).find(|above| !is_planned(above));
+            let first_begun = self.ancestors(handle).find(|above| !is_planned(*above));
             needed.extend(first_begun.filter(has_ended));
         }
         needed

@@ -103,3 +103,35 @@ impl Tree {
 fn is_let_go(record: &Frame) -> bool {
     record.worker().is_some() && record.held_by().is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::frame::{Frame, FrameStatus, Handle};
+    use crate::steps::{LINEAR, assert_grows, steps_of};
+    use crate::tree::{Command, Tree, execute};
+
+    #[test]
+    fn the_overview_of_a_deep_plan_walks_up_once() {
+        assert_grows(LINEAR, 500, |size| {
+            let frame = |index: usize| Frame {
+                session_id: format!("a{index}"),
+                parent_session_id: index.checked_sub(1).map(|above| format!("a{above}")),
+                title: "Task".into(),
+                status: FrameStatus::Planned,
+                depends_on: if index == size / 2 { vec!["lost".into()] } else { Vec::new() },
+                ..Frame::default()
+            };
+            let lost = Frame {
+                session_id: "lost".into(),
+                status: FrameStatus::Failed,
+                title: "Lost".into(),
+                ..Frame::default()
+            };
+            let mut tree = Tree::new();
+            execute(&mut tree, Command::Import { frames: (0..size).map(frame).chain([lost]).collect() });
+            let (overview, steps) = steps_of(|| tree.overview(None));
+            assert_eq!(overview.in_the_way, [Handle::from_index(size).unwrap()]);
+            steps
+        });
+    }
+}

@@ -165,7 +165,7 @@ impl Status {
             stuck: waiting
                 .iter()
                 .copied()
-                .find(|frame| tree.waits_for(*frame).any(|other| in_the_way.contains(&other))),
+                .find(|frame| tree.unfinished_dependencies(*frame).any(|other| in_the_way.contains(&other))),
             failed: in_the_way.iter().copied().find(|frame| tree.status(*frame) == FrameStatus::Failed),
             usage: overview.usage,
             cost_micro_usd: overview.cost_micro_usd,

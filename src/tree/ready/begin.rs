@@ -168,8 +168,10 @@ impl Tree {
             let dependents =
                 self.dependents(frame).iter().filter(|other| self.node(**other).status() == FrameStatus::Planned);
             let waiting = dependents.flat_map(|other| iter::once(*other).chain(self.unfinished_below(*other)));
+            pending.extend(waiting.filter(|other| seen.insert(*other)));
             let above = self.ancestors(frame).take_while(|above| *above != whole && !self.is_ancestor(*above, whole));
-            pending.extend(waiting.chain(above).filter(|other| seen.insert(*other)));
+            // What is above a frame that was seen was seen too, or is still to come.
+            pending.extend(above.take_while(|above| seen.insert(*above)));
         }
         false
     }
