@@ -1,7 +1,7 @@
 //! Where a frame is and how its work stands, in brief. For a packed frame this is known without its image, so
 //! walks over many frames do not unpack them.
 
-use super::packed::PackedFrame;
+use super::packed::{PackedFrame, Row};
 use super::{Node, Tree};
 use crate::frame::{FrameStatus, Handle};
 
@@ -78,35 +78,11 @@ impl<'a> Brief<'a> {
         }
     }
 
-    /// False if it depends on no frame and no frame depends on it.
-    pub(super) fn has_waits(self) -> bool {
-        match self {
-            Brief::Node(node) => node.has_waits(),
-            Brief::Packed(frame) => frame.has_waits(),
-        }
-    }
-
-    /// False if it is the only attempt at its work.
-    pub(super) fn has_attempts(self) -> bool {
-        match self {
-            Brief::Node(node) => node.attempt.is_some(),
-            Brief::Packed(frame) => frame.has_attempts(),
-        }
-    }
-
     /// True if it is the root frame of a run.
     pub(super) fn is_run(self) -> bool {
         match self {
             Brief::Node(node) => node.is_run(),
             Brief::Packed(frame) => frame.is_run(),
-        }
-    }
-
-    /// False if it has not used models.
-    pub(super) fn has_usage(self) -> bool {
-        match self {
-            Brief::Node(node) => node.has_usage(),
-            Brief::Packed(frame) => frame.has_usage(),
         }
     }
 }
@@ -116,6 +92,14 @@ impl Tree {
         match self.nodes.made(handle.index()) {
             Some(node) => Brief::Node(node),
             None => self.nodes.packed(handle).map_or_else(|| Brief::Node(self.node(handle)), Brief::Packed),
+        }
+    }
+
+    /// The node of a frame, unless the frame is packed and lacks what the caller asks for.
+    pub(super) fn node_with(&self, handle: Handle, has: impl Fn(&Row) -> bool) -> Option<&Node> {
+        match self.brief(handle) {
+            Brief::Node(node) => Some(node),
+            Brief::Packed(frame) => has(frame.row()).then(|| self.node(handle)),
         }
     }
 

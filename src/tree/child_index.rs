@@ -239,8 +239,8 @@ impl Tree {
     /// The number of a frame's own dependencies that are not completed, and of those that have ended without
     /// being completed.
     pub(super) fn needs_left(&self, handle: Handle) -> [u32; 2] {
-        let waits = self.brief(handle).has_waits().then(|| self.node(handle).waits()).flatten();
-        let Some(waits) = waits else { return [0, 0] };
+        let node = self.node_with(handle, |row| row.has_waits);
+        let Some(waits) = node.and_then(Node::waits) else { return [0, 0] };
         *waits.left.get_or_make(|| {
             waits.dependencies.iter().fold([0, 0], |[open, lost], dependency| {
                 step();

@@ -76,8 +76,8 @@ impl Tree {
     /// requests since the last cost was told.
     pub(crate) fn cost_below(&self, handle: Handle) -> u64 {
         let mut sum = Cost::default();
-        for frame in self.subtree(handle).filter(|frame| self.brief(*frame).has_usage()) {
-            sum = sum.and(Cost::of(self.node(frame).record()));
+        for node in self.subtree(handle).filter_map(|frame| self.node_with(frame, |row| row.has_usage)) {
+            sum = sum.and(Cost::of(node.record()));
         }
         self.estimated(sum)
     }

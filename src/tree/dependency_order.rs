@@ -61,7 +61,7 @@ impl Tree {
         self.dependency_order.get_or_make(|| {
             let mut order = DependencyOrder::default();
             for handle in self.nodes.all_in_memory() {
-                if self.brief(handle).has_waits() && !self.node(handle).dependencies().is_empty() {
+                if self.newest_dependencies(handle).next().is_some() {
                     self.enter_order(&mut order, self.first_attempt(handle));
                 }
             }

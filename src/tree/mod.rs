@@ -476,8 +476,8 @@ impl Tree {
     /// The newest attempt at the work of this frame: the frame itself if it was not retried. The frames that
     /// depend on any of the attempts wait for the newest one.
     pub fn newest_attempt(&self, handle: Handle) -> Handle {
-        let first = self.first_attempt(handle);
-        match self.brief(first).has_attempts().then(|| self.node(first).attempt.as_ref()).flatten() {
+        let first = self.node_with(self.first_attempt(handle), |row| row.has_attempts);
+        match first.and_then(|first| first.attempt.as_ref()) {
             Some(attempt) => attempt.newest,
             None => handle,
         }
@@ -486,8 +486,8 @@ impl Tree {
     /// The first attempt at the work of this frame. It keeps the newest attempt and the dependents for all
     /// attempts.
     pub(crate) fn first_attempt(&self, handle: Handle) -> Handle {
-        let attempt = self.brief(handle).has_attempts().then(|| self.node(handle).attempt.as_ref()).flatten();
-        attempt.map_or(handle, |attempt| attempt.first)
+        let node = self.node_with(handle, |row| row.has_attempts);
+        node.and_then(|node| node.attempt.as_ref()).map_or(handle, |attempt| attempt.first)
     }
 
     /// The attempts before this frame, newest first.
@@ -503,14 +503,13 @@ impl Tree {
 
     /// The frames that a frame depends on: its dependencies, each in its newest attempt.
     pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let dependencies = if self.brief(handle).has_waits() { self.node(handle).dependencies() } else { &[] };
+        let dependencies = self.node_with(handle, |row| row.has_waits).map_or(&[][..], Node::dependencies);
         dependencies.iter().map(|dependency| self.newest_attempt(*dependency))
     }
 
     /// The frames that depend on this frame or on another attempt at its work.
     pub fn dependents(&self, handle: Handle) -> &[Handle] {
-        let first = self.first_attempt(handle);
-        if self.brief(first).has_waits() { self.node(first).dependents() } else { &[] }
+        self.node_with(self.first_attempt(handle), |row| row.has_waits).map_or(&[], Node::dependents)
     }
 
     /// True if the conversation of the frame's parent holds the results of the frame: the results were
@@ -668,10 +667,8 @@ impl Tree {
     pub fn usage_of_all(&self) -> Vec<ModelUsage> {
         let (mut sums, mut scan) = (Vec::new(), Scan::of(self));
         for handle in self.handles() {
-            let tree = scan.at(handle);
-            if tree.brief(handle).has_usage() {
-                tree.node(handle).frame.usage.iter().for_each(|usage| add_usage(&mut sums, usage));
-            }
+            let with_usage = scan.at(handle).node_with(handle, |row| row.has_usage);
+            with_usage.into_iter().flat_map(|node| &node.frame.usage).for_each(|usage| add_usage(&mut sums, usage));
         }
         sums
     }
@@ -679,8 +676,8 @@ impl Tree {
     /// The sums of the requests to models: of a frame, and of the frame and everything below it.
     pub fn usage(&self, handle: Handle) -> FrameUsage {
         let mut total = Vec::new();
-        let with_usage = self.subtree(handle).filter(|frame| self.brief(*frame).has_usage());
-        let all = with_usage.flat_map(|frame| &self.node(frame).record().usage);
+        let with_usage = self.subtree(handle).filter_map(|frame| self.node_with(frame, |row| row.has_usage));
+        let all = with_usage.flat_map(|node| &node.record().usage);
         all.for_each(|usage| add_usage(&mut total, usage));
         let record = self.node(handle).record();
         FrameUsage {

@@ -30,17 +30,17 @@ pub(super) struct Row {
     /// The hash of its ID.
     id: u64,
     /// True if an index of the tree other than those of IDs and of unfinished frames has the frame.
-    is_indexed: bool,
+    pub(super) is_indexed: bool,
     /// True if it depends on other frames, or other frames depend on it.
-    has_waits: bool,
+    pub(super) has_waits: bool,
     /// True if it has asked questions.
     has_questions: bool,
     /// True if there are several attempts at its work.
-    has_attempts: bool,
+    pub(super) has_attempts: bool,
     /// True if it is the root frame of a run.
     is_run: bool,
     /// True if it has used models.
-    has_usage: bool,
+    pub(super) has_usage: bool,
 }
 
 impl Row {
@@ -282,11 +282,6 @@ impl<'a> PackedFrame<'a> {
         self.packed.relations.has_unfinished_below(self.place)
     }
 
-    /// See [`Row`].
-    pub(super) fn is_indexed(self) -> bool {
-        self.row().is_indexed
-    }
-
     /// True for planned work that waits for nothing of its own, and with which nothing has happened yet.
     pub(super) fn is_untouched(self) -> bool {
         let Row { is_indexed, has_waits, has_questions, .. } = *self.row();
@@ -294,23 +289,8 @@ impl<'a> PackedFrame<'a> {
     }
 
     /// See [`Row`].
-    pub(super) fn has_waits(self) -> bool {
-        self.row().has_waits
-    }
-
-    /// See [`Row`].
-    pub(super) fn has_attempts(self) -> bool {
-        self.row().has_attempts
-    }
-
-    /// See [`Row`].
     pub(super) fn is_run(self) -> bool {
         self.row().is_run
-    }
-
-    /// See [`Row`].
-    pub(super) fn has_usage(self) -> bool {
-        self.row().has_usage
     }
 }
 
@@ -473,7 +453,7 @@ mod tests {
                 let (handle, node) = (frame.handle(), tree.node(frame.handle()));
                 let known = (frame.parent(), frame.children(), frame.depth(), frame.jump(), frame.order());
                 assert_eq!(known, (node.parent, &node.children[..], node.depth, node.jump, node.order), "seed {seed}");
-                let known = (frame.status(), frame.is_retried(), frame.has_unfinished_below(), frame.has_waits());
+                let known = (frame.status(), frame.is_retried(), frame.has_unfinished_below(), frame.row().has_waits);
                 let expected =
                     (node.status(), node.retried_as().is_some(), node.has_unfinished_below(), node.has_waits());
                 assert_eq!(known, expected, "seed {seed}, {handle}");

@@ -225,7 +225,8 @@ impl Tree {
             frame.parent().is_none() && (frame.status().is_unfinished() || frame.has_unfinished_below())
         };
         self.busy_roots = packed.all().filter(is_busy_root).map(|root| (root.order(), root.handle())).collect();
-        let indexed: Vec<Handle> = packed.all().filter(|frame| frame.is_indexed()).map(PackedFrame::handle).collect();
+        let indexed: Vec<Handle> =
+            packed.all().filter(|frame| frame.row().is_indexed).map(PackedFrame::handle).collect();
         self.nodes.use_packed(packed);
         indexed.into_iter().for_each(|handle| self.note_in_indexes(handle));
     }
