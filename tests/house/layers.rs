@@ -34,7 +34,7 @@ const LIBRARY: Layers = &[
     ("session", &["dense", "error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("transcript", &["context", "error", "fold", "frame", "text", "tree", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
-    ("work", &["error", "frame", "tree"]),
+    ("work", &["error", "frame", "steps", "tree"]),
     ("search", &["error", "frame", "setters", "steps", "text"]),
     ("import", &["dense", "error", "frame", "json", "text", "tree"]),
     ("store", &["archive", "error", "frame", "text", "threads"]),
