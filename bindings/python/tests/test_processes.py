@@ -141,7 +141,7 @@ def test_a_child_works_on_when_its_parent_has_closed_and_others_come_and_go(tmp_
     # Each is a process of its own that opens the database again, and closes it.
     source = str(Path(__file__).resolve().parents[1] / "src")
     program = "import sys; sys.path.insert(0, sys.argv[1]); from callstack_core import Stack\n"
-    program += "for _ in range(30):\n  with Stack.open(sys.argv[2]) as s: s.add_decision('root', 'x'); s.flush()"
+    program += "for _ in range(10):\n  with Stack.open(sys.argv[2]) as s: s.add_decision('root', 'x'); s.flush()"
     others = [subprocess.Popen([sys.executable, "-c", program, source, str(tmp_path)]) for _ in range(2)]
     try:
         assert [other.wait(60) for other in others] == [0, 0]
