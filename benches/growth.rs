@@ -134,7 +134,7 @@ fn children(size: usize) -> Duration {
     })
 }
 
-/// A root with planned children, each of which depends on the one before it.
+/// A root with planned children. Each child depends on the child before it.
 fn dependent_chain(size: usize) -> Stack {
     stack(family(size, |number| Frame {
         depends_on: if number > 1 { vec![id(number - 1)] } else { Vec::new() },

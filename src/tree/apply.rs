@@ -902,7 +902,8 @@ impl Tree {
             self.forgotten(handle, time);
         }
         let old = mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
-        self.ids.replace(&old, session_id, handle);
+        self.ids.remove(&old);
+        self.ids.insert(session_id, handle);
     }
 
     fn chunk_written(&mut self, handle: Handle, name: &str, content: &str, step: u64, time: u64) {

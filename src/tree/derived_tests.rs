@@ -248,7 +248,7 @@ fn depend(tree: &mut Tree, id: &str, depends_on: &[&str]) -> crate::error::Resul
     Ok(())
 }
 
-/// What an earlier attempt depended on does not order the plan any more.
+/// The dependencies of an earlier attempt do not order the plan any more.
 #[test]
 fn a_circle_through_a_retried_frame_is_refused() {
     let mut tree = Tree::new();

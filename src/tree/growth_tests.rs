@@ -55,6 +55,18 @@ fn a_chain_that_depends_on_another_one() {
 }
 
 #[test]
+fn planned_frames_of_a_chain_whose_root_has_ended() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut frames = chain("a", size);
+        frames[0].status = FrameStatus::Completed;
+        let tree = imported(frames);
+        let (leftovers, steps) = steps_of(|| tree.leftovers(None));
+        assert_eq!(leftovers.len(), size - 1);
+        steps
+    });
+}
+
+#[test]
 fn new_frames_below_a_chain_that_depend_on_another_one() {
     assert_grows(LINEAR, 500, |size| {
         let tree = imported([chain("a", size), chain("b", size)].concat());

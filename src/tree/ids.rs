@@ -15,8 +15,6 @@ use crate::steps::step;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     whole: Whole,
-    /// Number of frames whose IDs are in the map, or a lower number.
-    known: usize,
     /// The same entries, in the order of the IDs. They are made by the first search for a beginning, because
     /// many hosts never search for a beginning, and keeping them would double the cost of each push.
     ordered: OnceLock<BTreeMap<String, Handle>>,
@@ -29,9 +27,14 @@ struct Whole {
     shared: Arc<HashMap<String, Handle>>,
     /// The changes since the map was shared; `None`: no frame has the ID any more.
     changes: HashMap<String, Option<Handle>>,
+    len: usize,
 }
 
 impl Whole {
+    fn len(&self) -> usize {
+        self.len
+    }
+
     fn get(&self, id: &str) -> Option<Handle> {
         self.changes.get(id).copied().unwrap_or_else(|| self.shared.get(id).copied())
     }
@@ -43,6 +46,7 @@ impl Whole {
     }
 
     fn set(&mut self, id: &str, handle: Option<Handle>) {
+        self.len = self.len + usize::from(handle.is_some()) - usize::from(self.get(id).is_some());
         self.changes.insert(id.to_owned(), handle);
         // Changes that cannot be made in the map itself are few, unless the copy lives for long.
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -69,7 +73,7 @@ fn take_in(map: &mut HashMap<String, Handle>, changes: &mut HashMap<String, Opti
 impl Ids {
     pub(super) fn get(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
         let found = self.in_memory(id, nodes);
-        if found.is_some() || self.known == nodes.len() {
+        if found.is_some() || self.whole.len() == nodes.len() {
             return found;
         }
         nodes.archived_with(ArchiveQuery::Id(id), |handle| nodes[handle.index()].session_id() == id).first().copied()
@@ -107,32 +111,14 @@ impl Ids {
         found.map(|(id, handle)| (id.as_str(), *handle)).inspect(|_| step())
     }
 
-    /// Adds the ID of a frame that was in memory with none.
     pub(super) fn insert(&mut self, id: &str, handle: Handle) {
-        self.known += usize::from(self.whole.get(id).is_none());
-        self.set(id, handle);
-    }
-
-    /// Gives a frame another ID.
-    pub(super) fn replace(&mut self, old: &str, new: &str, handle: Handle) {
-        self.unset(old);
-        self.set(new, handle);
-    }
-
-    /// Removes the ID of a frame that leaves the memory.
-    pub(super) fn remove(&mut self, id: &str) {
-        self.known = self.known.saturating_sub(1);
-        self.unset(id);
-    }
-
-    fn set(&mut self, id: &str, handle: Handle) {
         self.whole.set(id, Some(handle));
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.insert(id.to_owned(), handle);
         }
     }
 
-    fn unset(&mut self, id: &str) {
+    pub(super) fn remove(&mut self, id: &str) {
         self.whole.set(id, None);
         if let Some(ordered) = self.ordered.get_mut() {
             ordered.remove(id);
@@ -160,11 +146,12 @@ mod tests {
             ids.beginning_with(text, 8, &nodes).into_iter().map(Handle::index).collect()
         };
         assert_eq!(found(&ids, "a"), [1, 2]);
-        ids.replace("ab", "aa", handle(1));
-        assert_eq!(found(&ids, "a"), [1, 2]);
+        ids.remove("ab");
+        ids.insert("aa", handle(5));
+        assert_eq!(found(&ids, "a"), [5, 2]);
         assert_eq!(found(&ids, "ä"), [4]);
         assert!(found(&ids, "c").is_empty());
-        assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(1)), None));
+        assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(5)), None));
     }
 
     #[test]
@@ -173,20 +160,21 @@ mod tests {
         (0..200).for_each(|index| ids.insert(&format!("id {index}"), handle(index)));
         let mut copy = ids.clone();
         for index in 0..150 {
-            copy.replace(&format!("id {index}"), &format!("new {index}"), handle(index));
+            copy.remove(&format!("id {index}"));
+            copy.insert(&format!("new {index}"), handle(index));
         }
         ids.insert("later", handle(200));
         let all = |ids: &Ids| ids.whole.iter().map(|(id, handle)| (id.clone(), handle)).collect::<BTreeMap<_, _>>();
         let mut expected: BTreeMap<String, Handle> =
             (0..200).map(|index| (format!("id {index}"), handle(index))).collect();
         expected.insert("later".into(), handle(200));
-        assert_eq!((all(&ids), ids.known), (expected.clone(), 201));
+        assert_eq!((all(&ids), ids.whole.len()), (expected.clone(), 201));
         expected.remove("later");
         for index in 0..150 {
             expected.remove(&format!("id {index}"));
             expected.insert(format!("new {index}"), handle(index));
         }
-        assert_eq!((all(&copy), copy.known), (expected, 200));
+        assert_eq!((all(&copy), copy.whole.len()), (expected, 200));
         let nodes = Nodes::default();
         assert_eq!((copy.in_memory("id 3", &nodes), copy.in_memory("new 3", &nodes)), (None, Some(handle(3))));
     }

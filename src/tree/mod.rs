@@ -53,6 +53,7 @@ use crate::error::{Error, Result};
 use crate::frame::{
     Frame, FrameRef, FrameStatus, FrameUsage, Handle, HolderKind, ModelUsage, Target, add_usage, reference_to_id, shown,
 };
+use crate::keys::KeyMap;
 use crate::steps::step;
 use crate::text::one_line;
 
@@ -620,9 +621,27 @@ impl Tree {
     /// of them. In creation order.
     pub fn leftovers(&self, below: Option<Handle>) -> Vec<Handle> {
         let is_meant = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
-        let has_ended = |above: Handle| !self.status(above).is_unfinished();
+        // Whether a frame, or one above it, has ended. The frames of a deep plan share what is above them.
+        let mut known: KeyMap<Handle, bool> = KeyMap::default();
+        let mut is_over = |handle: Handle| {
+            let (mut path, mut place) = (Vec::new(), Some(handle));
+            let answer = loop {
+                step();
+                let Some(frame) = place else { break false };
+                if let Some(answer) = known.get(&frame) {
+                    break *answer;
+                }
+                path.push(frame);
+                if !self.status(frame).is_unfinished() {
+                    break true;
+                }
+                place = self.brief(frame).parent();
+            };
+            known.extend(path.into_iter().map(|frame| (frame, answer)));
+            answer
+        };
         let unbegun = self.unfinished().filter(|handle| self.is_unbegun(*handle));
-        unbegun.filter(is_meant).filter(|handle| self.ancestors(*handle).any(has_ended)).collect()
+        unbegun.filter(is_meant).filter(|handle| is_over(*handle)).collect()
     }
 
     /// True for a planned frame, and for one that waits to begin.

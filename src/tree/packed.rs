@@ -21,7 +21,7 @@ const BLOCK: usize = 16;
 /// No compressed text is longer by more than this factor when it is decompressed.
 const MOST_COMPRESSED: usize = 256;
 
-/// What is known of a frame without its image.
+/// The facts about a frame that are known without its image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     member: Member,
@@ -159,7 +159,7 @@ impl Packed {
         }
         let members: Vec<Member> = rows.iter().map(|row| row.member).collect();
         let mut blocks: Vec<Block> = Vec::with_capacity(rows.len() / BLOCK + 1);
-        for group in rows.chunk_by(|one, other| block_of(one.member.handle) == block_of(other.member.handle)) {
+        for group in in_blocks(&rows) {
             blocks.push(Block::of(group, take_counted(&mut rest)?.into()));
         }
         if !rest.is_empty() {
@@ -321,7 +321,7 @@ impl Block {
 /// whose frames have not changed since is not made again. Returns the piece, and its blocks.
 pub(super) fn pack(rows: &[Row], earlier: &[Block], image: impl Fn(Handle) -> String) -> (Vec<u8>, Vec<Block>) {
     let mut blocks = Vec::with_capacity(rows.len() / BLOCK + 1);
-    for group in rows.chunk_by(|one, other| block_of(one.member.handle) == block_of(other.member.handle)) {
+    for group in in_blocks(rows) {
         let mut block = Block::of(group, Arc::default());
         let known = earlier.binary_search_by_key(&block.number, |block| block.number).map(|place| &earlier[place]);
         let is_same = |known: &&Block| (known.members, known.changed) == (block.members, block.changed);
@@ -355,6 +355,11 @@ fn checksum(bytes: &[u8]) -> [u8; 8] {
 
 fn block_of(handle: Handle) -> usize {
     handle.index() / BLOCK
+}
+
+/// The rows of each block.
+fn in_blocks(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    rows.chunk_by(|one, other| block_of(one.member.handle) == block_of(other.member.handle))
 }
 
 fn table_of(rows: &[Row]) -> Vec<u8> {

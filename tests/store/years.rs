@@ -189,18 +189,23 @@ proptest! {
     }
 }
 
-/// A folder with an unfinished tree of this number of frames, all in a snapshot.
-fn with_a_plan(frames: usize) -> TempDir {
-    let folder = tempdir().unwrap();
-    let stack = open(folder.path());
+/// A root and its parts, this number of frames together.
+fn parts(frames: usize, root: FrameStatus, part: FrameStatus) -> Vec<Frame> {
     let frame = |number: usize| Frame {
         session_id: format!("part_{number}"),
         parent_session_id: (number > 0).then(|| "part_0".to_owned()),
         title: format!("Part {number}"),
-        status: if number == 0 { FrameStatus::InProgress } else { FrameStatus::Planned },
+        status: if number == 0 { root } else { part },
         ..Frame::default()
     };
-    stack.import((0..frames).map(frame).collect()).unwrap();
+    (0..frames).map(frame).collect()
+}
+
+/// A folder with an unfinished tree of this number of frames.
+fn with_a_plan(frames: usize) -> TempDir {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    stack.import(parts(frames, FrameStatus::InProgress, FrameStatus::Planned)).unwrap();
     stack.close().unwrap();
     folder
 }
@@ -985,14 +990,7 @@ fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
 fn a_large_finished_tree_is_looked_at_once() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
-    let frame = |number: usize| Frame {
-        session_id: format!("part_{number}"),
-        parent_session_id: (number > 0).then(|| "part_0".to_owned()),
-        title: format!("Part {number}"),
-        status: FrameStatus::Completed,
-        ..Frame::default()
-    };
-    stack.import((0..9_000).map(frame).collect()).unwrap();
+    stack.import(parts(9_000, FrameStatus::Completed, FrameStatus::Completed)).unwrap();
     stack.close().unwrap();
     let stack = open(folder.path());
     assert_eq!(stack.state().unwrap().frames.len(), 9_000);

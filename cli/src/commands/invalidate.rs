@@ -137,7 +137,7 @@ pub fn invalidate(
     })?)
 }
 
-/// What helps a planned frame that waits for one that has ended.
+/// The advice for a planned frame that waits for an ended frame.
 pub fn other_dependency(waiting: Handle) -> String {
     format!(
         "`callstack edit {waiting} --depends-on OTHER` gives {waiting} another dependency, `callstack edit {waiting} \

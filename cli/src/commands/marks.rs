@@ -101,6 +101,7 @@ impl Marked {
 
     /// True if a frame has all these marks.
     pub fn fits(&self, tree: &Tree, handle: Handle) -> bool {
+        // Without marks no record has to be read.
         if self.assignee.is_none() && self.labels.is_empty() {
             return true;
         }

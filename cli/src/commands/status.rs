@@ -161,11 +161,11 @@ impl Status {
             }),
             ready: stand(ready, &|_, _| {}),
             waiting: stand(waiting, &|standing, handle| standing.waits_for = tree.waits_for(handle).collect()),
-            has_leftovers: !tree.leftovers(frame).is_empty(),
-            stuck: waiting
-                .iter()
-                .copied()
-                .find(|frame| tree.unfinished_dependencies(*frame).any(|other| in_the_way.contains(&other))),
+            // The text tells them of frames that are in the way, which are in creation order.
+            has_leftovers: !in_the_way.is_empty() && !tree.leftovers(frame).is_empty(),
+            stuck: waiting.iter().copied().filter(|_| !in_the_way.is_empty()).find(|frame| {
+                tree.unfinished_dependencies(*frame).any(|other| in_the_way.binary_search(&other).is_ok())
+            }),
             failed: in_the_way.iter().copied().find(|frame| tree.status(*frame) == FrameStatus::Failed),
             usage: overview.usage,
             cost_micro_usd: overview.cost_micro_usd,

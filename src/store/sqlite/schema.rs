@@ -39,9 +39,9 @@ pub(super) const CURRENT_VERSION: i64 = version_behind(MIGRATIONS);
 ///
 /// `events` is the history: the column `event` has the same text as a line of an exported one. The other
 /// tables are derived from it: they hold the frames as they were at the revision of the one row of
-/// `snapshots`, which has the unfinished trees in one piece too. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the
-/// root frame of a run, `place` the key of its place, if it is a root, and `changed` the revision of its last
-/// change.
+/// `snapshots`, which has the unfinished trees in one piece too. `tree` is the root of the frame's tree,
+/// `title` a hash of its title, `is_run` true for the root frame of a run, `place` the key of its place, if it
+/// is a root, and `changed` the revision of its last change.
 ///
 /// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events
 /// follow. The frames of that snapshot are the rows of `base_frames`, and those rows of `frames` that have
