@@ -255,7 +255,7 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
     let names = |folder: &Path| {
         let entries = fs::read_dir(folder).unwrap();
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.retain(|name| !name.starts_with("stack.db-") && name != ".mirror.lock");
+        names.retain(|name| !name.starts_with("stack.db-") && !name.starts_with(".mirror."));
         names.sort();
         names
     };

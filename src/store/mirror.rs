@@ -2,8 +2,8 @@
 //!
 //! The mirror is derived from the store. It is therefore never synced to the disk, and an error of the mirror
 //! never fails a commit. Each file is replaced by a rename, so a reader never sees a partial file. A lock
-//! file allows one writer at a time, and each process updates its tree before it writes, so an older text
-//! never replaces a newer one.
+//! file allows one writer at a time, in turn, and each process updates its tree before it writes, so an older
+//! text never replaces a newer one.
 //!
 //! A `state.json` of revision N guarantees that the frames' files contain all changes up to N. To keep this
 //! guarantee, a process first writes the files of all frames that changed since the last `state.json`,
@@ -27,7 +27,7 @@ use serde::{Serialize, Serializer};
 
 use super::folder::{Folder, Kind};
 use super::layout::{self, FRAMES, STATE};
-use super::patience::lock;
+use super::patience::lock_in_turn;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameFile, Handle, file_name};
 
@@ -49,8 +49,9 @@ const PORTION_INTERVAL: u64 = 25;
 const PAUSE: u64 = 5_000;
 /// From this size on, in bytes, a frame's file is written every [`INTERVAL`] and not after every change.
 const LARGE: usize = 16 << 10;
-/// The lock file.
+/// The lock file, and the one in which those wait that want the lock next.
 const LOCK: &str = ".mirror.lock";
+const QUEUE: &str = ".mirror.queue";
 /// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the
 /// mirror wait longer.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -128,7 +129,8 @@ fn as_message<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::
 /// The mirror of one folder, from the view of this process.
 pub(crate) struct Mirror {
     folder: Folder,
-    lock: Option<File>,
+    /// The lock file and the queue for it, once they are open.
+    lock: Option<[File; 2]>,
     /// Frames whose files must be written before the next `state.json`, with the revision of the
     /// change.
     stale: BTreeMap<Handle, u64>,
@@ -378,9 +380,10 @@ impl Mirror {
         patience: Duration,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let result = self.lock_file().and_then(|file| {
-            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|_locked| write(self));
-            self.lock = Some(file);
+        let result = self.lock_files().and_then(|[file, queue]| {
+            let locked = lock_in_turn(&file, &queue, &self.folder.path_of(LOCK), patience);
+            let result = locked.and_then(|_locked| write(self));
+            self.lock = Some([file, queue]);
             result
         });
         self.error = result.clone().err();
@@ -391,10 +394,10 @@ impl Mirror {
         result
     }
 
-    fn lock_file(&mut self) -> Result<File> {
+    fn lock_files(&mut self) -> Result<[File; 2]> {
         match self.lock.take() {
-            Some(file) => Ok(file),
-            None => self.folder.lock_file(LOCK),
+            Some(files) => Ok(files),
+            None => Ok([self.folder.lock_file(LOCK)?, self.folder.lock_file(QUEUE)?]),
         }
     }
 

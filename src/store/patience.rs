@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::file_errors::writing;
 use crate::error::{Error, Result};
 
-/// Waits between two attempts. They start short, because a commit takes microseconds.
+/// Waits between two attempts. They start short, because a commit takes microseconds, and stay short, so that
+/// a call that waits for long has the same chance as one that has just come.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
-const LONGEST_WAIT: Duration = Duration::from_millis(4);
+const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
 /// The remaining time in which a call may wait for others. The elapsed time is the sum of the waits: no clock
 /// is read.
@@ -79,6 +80,26 @@ pub(super) fn lock_owned(file: File, path: &Path, patience: Duration) -> Result<
     wait_for_lock(&file, path, patience).map(|()| Locked::Owned(file))
 }
 
+/// Locks a file in turn: a user that has just unlocked it cannot lock it again while another one waits.
+///
+/// The lock of a file alone is not fair. A process that writes again and again holds it at nearly all moments
+/// in which another one looks, so that the other one may wait for seconds. Here everyone first takes a second
+/// lock, the *queue*, and keeps it until they have the first one. The user that waits at its head therefore
+/// has no competitor, and those behind it all look equally often. If the one at the head is suspended, the
+/// others try the lock itself at the end of their patience.
+///
+/// # Errors
+/// As [`lock`]. `path` is that of `file`.
+pub(super) fn lock_in_turn<'a>(file: &'a File, queue: &File, path: &Path, patience: Duration) -> Result<Locked<'a>> {
+    let mut patience = Patience::new(patience);
+    let _head = match patience.retry(|| acquired(queue.try_lock(), path, path)) {
+        Ok(()) => Some(Locked::Borrowed(queue)),
+        Err(Error::Busy { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    patience.retry(|| acquired(file.try_lock(), path, path)).map(|()| Locked::Borrowed(file))
+}
+
 fn wait_for_lock(file: &File, path: &Path, patience: Duration) -> Result<()> {
     Patience::new(patience).retry(|| acquired(file.try_lock(), path, path))
 }
@@ -93,17 +114,64 @@ pub(super) fn acquired(attempt: std::result::Result<(), TryLockError>, path: &Pa
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    /// Opens the file as a process of its own would.
+    fn open(path: &Path) -> File {
+        File::options().create(true).truncate(false).write(true).open(path).unwrap()
+    }
+
+    #[test]
+    fn users_that_lock_again_at_once_do_not_keep_others_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, queue] = ["lock", "queue"].map(|name| folder.path().join(name));
+        let is_over = AtomicBool::new(false);
+        // Far longer than a turn takes, even if other programs use the processors.
+        let patience = Duration::from_secs(20);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let (file, queue) = (open(&path), open(&queue));
+                    while !is_over.load(Ordering::Relaxed) {
+                        let _locked = lock_in_turn(&file, &queue, &path, patience).unwrap();
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                });
+            }
+            let (file, queue) = (open(&path), open(&queue));
+            let turns = (0..10).map(|_| lock_in_turn(&file, &queue, &path, patience).map(drop));
+            let turns: Vec<Result<()>> = turns.collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(turns, vec![Ok(()); 10]);
+        });
+    }
+
+    #[test]
+    fn the_queue_is_free_after_a_wait_that_was_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, queue] = ["lock", "queue"].map(|name| folder.path().join(name));
+        let (holder, file, queue) = (open(&path), open(&path), open(&queue));
+        let locked = lock(&holder, &path, Duration::ZERO).unwrap();
+        let attempt = || lock_in_turn(&file, &queue, &path, Duration::ZERO).map(drop).map_err(|error| error.code());
+        assert_eq!(attempt(), Err("busy"));
+        drop(locked);
+        assert_eq!(attempt(), Ok(()));
+        // Another one at its head does not move on.
+        let suspended = open(&folder.path().join("queue"));
+        let _head = lock(&suspended, &path, Duration::ZERO).unwrap();
+        assert_eq!(attempt(), Ok(()));
+    }
 
     #[test]
     fn a_file_that_a_forked_process_has_open_too_is_unlocked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let open = || File::options().create(true).truncate(false).write(true).open(&path).unwrap();
-        let (file, owned) = (open(), open());
+        let (file, owned) = (open(&path), open(&path));
         // The same open file, as a forked process has it.
         let _inherited = [file.try_clone().unwrap(), owned.try_clone().unwrap()];
-        let other = open();
+        let other = open(&path);
         let try_lock = || lock(&other, &path, Duration::ZERO).map(drop).map_err(|error| error.code());
         {
             let _locked = lock(&file, &path, Duration::ZERO).unwrap();

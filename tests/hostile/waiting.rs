@@ -546,7 +546,7 @@ mod on_disk {
                 let name = path.strip_prefix(folder).unwrap().display().to_string();
                 if path.is_dir() {
                     pending.push(path);
-                } else if !name.starts_with("stack.db") && name != ".mirror.lock" {
+                } else if !name.starts_with("stack.db") && !name.starts_with(".mirror.") {
                     found.insert(name, fs::read(&path).unwrap());
                 }
             }

@@ -30,6 +30,7 @@ pub const NAMES: &[&str] = &[
     "state.json",
     ".next.tmp",
     ".mirror.lock",
+    ".mirror.queue",
     "frames",
     "frames/.next.tmp",
     "frames/ses_1.json",
