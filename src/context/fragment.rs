@@ -51,6 +51,8 @@ const WHOLE_RESULTS_TOKENS: usize = 2_000;
 const CRITERIA_TOKENS: usize = 600;
 /// Maximum length of the list of artifacts or of decisions, in tokens. The newest entries are shown.
 const LIST_TOKENS: usize = 150;
+/// Most fragments take less than this number of bytes while they are written.
+const USUAL_SIZE: usize = 1_024;
 /// The end of a text that was cut.
 pub(super) const CUT: &str = " … [cut]";
 
@@ -58,7 +60,7 @@ pub(super) const CUT: &str = " … [cut]";
 /// closing tag.
 #[derive(Debug)]
 pub(super) struct Fragment {
-    text: String,
+    text: Box<str>,
     closing: &'static str,
     /// The path of the current frame's log, which the detail level `Full` names.
     log: Option<String>,
@@ -134,7 +136,7 @@ impl Fragment {
             levels.decisions(settled.decisions);
         }
         levels.end(DetailLevel::Whole);
-        levels.fragment
+        levels.finish()
     }
 
     /// Renders the current frame for the end of the volatile part, with its newest values. Each request pays
@@ -185,14 +187,17 @@ impl Fragment {
         }
         levels.end(DetailLevel::Full);
         levels.end(DetailLevel::Whole);
-        levels.fragment
+        levels.finish()
     }
 }
 
 /// Writes the detail levels of a fragment in ascending order. Every element ends with a line end, so the sum
 /// of the costs of the elements is an upper bound of the cost of the whole (see [`TokenCounter`]).
 struct FragmentWriter<'a> {
-    fragment: Fragment,
+    text: String,
+    closing: &'static str,
+    log: Option<String>,
+    levels: [(usize, usize, Cost); 5],
     counter: &'a dyn TokenCounter,
     start: usize,
     cost: Cost,
@@ -200,37 +205,48 @@ struct FragmentWriter<'a> {
 
 impl<'a> FragmentWriter<'a> {
     fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
-        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, Cost::default()); 5] };
-        Self { fragment, counter, start: 0, cost: Cost::of(closing, counter) }
+        Self {
+            text: String::with_capacity(USUAL_SIZE),
+            closing,
+            log: None,
+            levels: [(0, 0, Cost::default()); 5],
+            counter,
+            start: 0,
+            cost: Cost::of(closing, counter),
+        }
+    }
+
+    fn finish(self) -> Fragment {
+        Fragment { text: self.text.into(), closing: self.closing, log: self.log, levels: self.levels }
     }
 
     fn push(&mut self, element: &Element) {
         self.cost += element.cost;
-        self.fragment.text.push_str(&element.xml);
+        self.text.push_str(&element.xml);
     }
 
     fn write(&mut self, element: fmt::Arguments<'_>) {
-        let start = self.fragment.text.len();
+        let start = self.text.len();
         // Writing into a text cannot fail.
-        let _ = self.fragment.text.write_fmt(element);
-        self.cost += Cost::of(&self.fragment.text[start..], self.counter);
+        let _ = self.text.write_fmt(element);
+        self.cost += Cost::of(&self.text[start..], self.counter);
     }
 
     fn end(&mut self, detail_level: DetailLevel) {
         let level = detail_level as usize - 1;
-        let before = level.checked_sub(1).map_or(Cost::default(), |before| self.fragment.levels[before].2);
-        self.fragment.levels[level] = (self.start, self.fragment.text.len(), self.cost.max(before));
+        let before = level.checked_sub(1).map_or(Cost::default(), |before| self.levels[before].2);
+        self.levels[level] = (self.start, self.text.len(), self.cost.max(before));
     }
 
     /// Returns the current end of the text and the cost so far, for [`FragmentWriter::restart`].
     fn mark(&self) -> (usize, Cost) {
-        (self.fragment.text.len(), self.cost)
+        (self.text.len(), self.cost)
     }
 
     fn restart(&mut self, (end, cost): (usize, Cost)) {
-        let head = self.fragment.text[self.start..end].to_owned();
-        self.start = self.fragment.text.len();
-        self.fragment.text.push_str(&head);
+        let head = self.text[self.start..end].to_owned();
+        self.start = self.text.len();
+        self.text.push_str(&head);
         self.cost = cost;
     }
 
@@ -340,7 +356,7 @@ impl<'a> FragmentWriter<'a> {
         let element = Element::of(tagged("log", "", &content(&path)), self.counter);
         if element.cost.charge() <= LIST_TOKENS {
             self.push(&element);
-            self.fragment.log = Some(path);
+            self.log = Some(path);
         }
     }
 

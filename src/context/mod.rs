@@ -91,7 +91,7 @@ use fragment::Fragment;
 #[cfg(feature = "tools")]
 pub(crate) use guidance::initial_planning;
 use recent::Recent;
-use relevance::{Extent, Query, Scored, SiblingIndex, Standpoint};
+use relevance::{Extent, Query, Scored, SiblingIndex, Standpoint, WordCounts};
 use skeleton::Costs;
 use volatile::Volatile;
 use wording::Wording;
@@ -231,6 +231,8 @@ pub(crate) struct Contexts {
     other_wordings: Mutex<Vec<Arc<Wording>>>,
     kept: RwLock<Recent<Handle, Kept>>,
     indexes: Mutex<Recent<Handle, Arc<Mutex<SiblingIndex>>>>,
+    /// Kept, because it is large and remembers words. `None` while a thread uses it; another one makes its own.
+    words: Mutex<Option<WordCounts>>,
     cache: Mutex<Cache>,
 }
 
@@ -257,6 +259,7 @@ impl Contexts {
             logs_of_host: Mutex::default(),
             kept: RwLock::new(Recent::new(KEPT_FRAMES)),
             indexes: Mutex::new(Recent::new(KEPT_INDEXES)),
+            words: Mutex::default(),
             cache: Mutex::default(),
         }
     }
@@ -442,7 +445,16 @@ impl Contexts {
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
         let node = tree.node(handle);
-        self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
+        let make = || self.with_words(|words| Query::of(node, words));
+        self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, make)
+    }
+
+    /// Counts words with the memory that is kept for it.
+    fn with_words<T>(&self, count: impl FnOnce(&mut WordCounts) -> T) -> T {
+        let mut words = self.words.lock().take().unwrap_or_default();
+        let counted = count(&mut words);
+        *self.words.lock() = Some(words);
+        counted
     }
 
     /// Scores the finished siblings of a frame with the index of its parent's finished children, which is
@@ -461,7 +473,7 @@ impl Contexts {
         }
         let index = self.indexes.lock().entry(parent).clone();
         let mut index = index.lock();
-        index.update(tree, parent);
+        self.with_words(|words| index.update(tree, parent, words));
         score(&mut index)
     }
 

@@ -1,18 +1,15 @@
 //! The inverted index of a frame's finished children, which follows the changes of single children.
 
-use std::collections::hash_map::Entry;
-
 use super::habit::Habit;
 use super::lengths::Lengths;
 use super::notes::Notes;
 use super::plan::distance;
-use super::postings::{Placed, Postings};
+use super::postings::Places;
 use super::query::{MOST_WORDS, TITLE_WEIGHT};
 use super::words::{WordCounts, beginnings, term};
 use crate::frame::{FrameStatus, Handle, first_filled, has_handle_form};
 use crate::keys::KeyMap;
 use crate::ordered::Ordered;
-use crate::steps::step;
 use crate::tree::{Node, Tree};
 
 /// The inverted index of a frame's finished children. The documents are in the order in which the children
@@ -26,9 +23,9 @@ pub(in crate::context) struct SiblingIndex {
     pub(super) lengths: Lengths,
     /// For each word, the places of the documents that contain it, in order, each with the weighted number of
     /// occurrences.
-    pub(super) words: KeyMap<u64, Postings<(u32, f32)>>,
+    pub(super) words: Places<(u32, f32)>,
     /// For each name, the places of the documents that have it, in order.
-    pub(super) names: KeyMap<u64, Postings<u32>>,
+    pub(super) names: Places<u32>,
     /// The documents in the order of the plan, by the keys of their places in it.
     pub(super) planned: Ordered<(u64, u32)>,
     pub(super) habit: Habit,
@@ -106,7 +103,7 @@ impl SiblingIndex {
     /// The revision of a parent says in constant time that no finished child has changed. If one has changed,
     /// the index of the parent's children names it. To another version of the tree than a later one, all
     /// documents are compared.
-    pub(in crate::context) fn update(&mut self, tree: &Tree, parent: Handle) {
+    pub(in crate::context) fn update(&mut self, tree: &Tree, parent: Handle, words: &mut WordCounts) {
         let node = tree.node(parent);
         let count = node.finished_children().len();
         if self.checked_at == node.finished_revision() && self.documents.len() == count {
@@ -116,12 +113,11 @@ impl SiblingIndex {
         let (changed, mut gone): (Vec<usize>, Vec<usize>) =
             changed.into_iter().partition(|place| self.documents[*place].is_finished(tree));
         let mut has_new_links = false;
-        let mut words = WordCounts::default();
         for place in changed {
             let Document { handle, declared, order, .. } = self.documents[place];
             let node = tree.node(handle);
             has_new_links |= declared != node.dependencies().len() || order != node.order();
-            self.read(tree, place, &mut words);
+            self.read(tree, place, words);
         }
         while gone.pop_if(|place| *place + 1 == self.documents.len()).is_some() {
             self.pop();
@@ -130,9 +126,9 @@ impl SiblingIndex {
         let is_new = |child: &Handle| tree.node(*child).finished() > Some(newest);
         let new: Vec<Handle> = node.finished_children().rev().take_while(is_new).collect();
         if has_new_links || !gone.is_empty() || self.documents.len() + new.len() != count {
-            self.rearrange(tree, node, &mut words);
+            self.rearrange(tree, node, words);
         } else {
-            new.into_iter().rev().for_each(|child| self.push(tree, child, &mut words));
+            new.into_iter().rev().for_each(|child| self.push(tree, child, words));
         }
         self.checked_at = node.finished_revision();
     }
@@ -169,12 +165,8 @@ impl SiblingIndex {
         let Some(document) = self.documents.pop() else { return };
         let place = self.documents.len();
         self.places.remove(&document.handle);
-        for word in &document.words {
-            remove_at(&mut self.words, *word, place);
-        }
-        for name in &document.names {
-            remove_at(&mut self.names, *name, place);
-        }
+        self.words.remove(place, &document.words);
+        self.names.remove(place, &document.names);
         self.lengths.pop();
         self.planned.remove(|(other, _)| other.cmp(&document.order));
         for dependency in &document.dependencies {
@@ -212,8 +204,8 @@ impl SiblingIndex {
         }
         self.lengths = Lengths::of(new_lengths);
         self.places = self.documents.iter().map(|document| document.handle).zip(0..).collect();
-        self.words.retain(|_, postings| postings.retain(|(place, _)| move_to(place, &new_places)));
-        self.names.retain(|_, places| places.retain(|place| move_to(place, &new_places)));
+        self.words.retain(|(place, _)| move_to(place, &new_places));
+        self.names.retain(|place| move_to(place, &new_places));
         missing.into_iter().for_each(|place| self.read(tree, place, words));
         self.planned = Ordered::default();
         self.habit = Habit::default();
@@ -240,24 +232,18 @@ impl SiblingIndex {
         words.add(results, 1.0, of_results);
         let lists = [settled.artifacts, settled.decisions].into_iter().flat_map(beginnings);
         lists.fold(of_lists, |left, text| words.add(text, 1.0, left));
-        for word in std::mem::take(&mut document.words) {
-            remove_at(&mut self.words, word, place);
-        }
-        let mut length = 0.0;
-        let counts = words.take().into_iter().map(|(word, count)| {
-            length += count;
-            put_at(&mut self.words, word, (place as u32, count));
-            word
-        });
-        document.words = counts.collect();
-        self.lengths.set(place, length);
+        let counts = words.take();
+        self.lengths.set(place, counts.iter().map(|(_, count)| count).sum());
+        let counts: Vec<(u64, (u32, f32))> =
+            counts.into_iter().map(|(word, count)| (word, (place as u32, count))).collect();
+        self.words.remove(place, &document.words);
+        self.words.add(&counts);
+        document.words = counts.iter().map(|(word, _)| *word).collect();
         let names = names(document.handle, &record.session_id);
-        let old_names = std::mem::replace(&mut document.names, names);
-        for name in old_names.iter().filter(|name| !document.names.contains(name)) {
-            remove_at(&mut self.names, *name, place);
-        }
-        for name in &document.names {
-            put_at(&mut self.names, *name, place as u32);
+        if names != document.names {
+            self.names.remove(place, &document.names);
+            self.names.add(&names.iter().map(|name| (*name, place as u32)).collect::<Vec<_>>());
+            document.names = names;
         }
     }
 
@@ -316,32 +302,15 @@ fn move_to(place: &mut u32, new_places: &[Option<u32>]) -> bool {
     new_place.is_some()
 }
 
-/// Puts an entry into the list of a term, instead of the one with the same place.
-fn put_at<T: Placed>(lists: &mut KeyMap<u64, Postings<T>>, term: u64, entry: T) {
-    match lists.entry(term) {
-        Entry::Vacant(free) => drop(free.insert(Postings::One([entry]))),
-        Entry::Occupied(mut list) => list.get_mut().put(entry),
-    }
-}
-
-/// Removes the entry with this place from the list of a term, and the list if it is empty.
-fn remove_at<T: Placed>(lists: &mut KeyMap<u64, Postings<T>>, term: u64, place: usize) {
-    step();
-    if lists.get_mut(&term).is_some_and(|list| list.remove(place)) {
-        lists.remove(&term);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
     use crate::context::relevance::Extent;
     use crate::context::relevance::words::beginning;
-    use crate::context::relevance::{Query, Scored, Standpoint};
+    use crate::context::relevance::tests::query_of;
+    use crate::context::relevance::{Scored, Standpoint};
     use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;
     use crate::tree::{Command, Records, decide};
@@ -388,14 +357,14 @@ mod tests {
 
     /// Updates an index, and returns the steps.
     fn update(index: &mut SiblingIndex, tree: &Tree) -> u64 {
-        steps_of(|| index.update(tree, tree.roots()[0])).1
+        steps_of(|| index.update(tree, tree.roots()[0], &mut WordCounts::default())).1
     }
 
     /// All scores that the index gives for the children of the root.
     fn all_scores(index: &mut SiblingIndex, tree: &Tree) -> Vec<Vec<Scored>> {
         let mut all = Vec::new();
         for child in tree.node(tree.roots()[0]).children() {
-            let (from, query) = (Standpoint::new(tree, *child, *child), Query::of(tree.node(*child)));
+            let (from, query) = (Standpoint::new(tree, *child, *child), query_of(tree.node(*child)));
             all.extend([
                 index.scores(&from, &query, Extent::ALL),
                 index.scores(&from, &query, Extent::of(4)),
@@ -527,10 +496,8 @@ mod tests {
         push(&mut tree, NewFrame::new("Page").criteria(query));
         let mut new = SiblingIndex::default();
         update(&mut new, &tree);
-        let words = |index: &SiblingIndex| -> BTreeMap<u64, Vec<(u32, f32)>> {
-            index.words.iter().map(|(word, places)| (*word, places.as_slice().to_vec())).collect()
-        };
-        assert!(words(&grown) == words(&new), "{} words, {} words", grown.words.len(), new.words.len());
+        let [grown_words, new_words] = [&grown, &new].map(|index| index.words.all());
+        assert!(grown_words == new_words, "{} words, {} words", grown_words.len(), new_words.len());
         assert_eq!(grown.lengths, new.lengths);
         check(&mut grown, &tree);
     }
@@ -605,7 +572,7 @@ mod tests {
             let child = push(&mut tree, NewFrame::new("Page").criteria(text.clone()));
             (0..words / 20_000).for_each(|number| add_artifact(&mut tree, child, &format!("{number}{text}")));
             pop(&mut tree, child, PopStatus::Completed, &text);
-            let (_, query) = steps_of(|| Query::of(tree.node(child)));
+            let (_, query) = steps_of(|| query_of(tree.node(child)));
             (update(&mut SiblingIndex::default(), &tree), query)
         };
         let (index, query) = steps(40_000);
@@ -645,7 +612,7 @@ mod tests {
             let next = push(&mut tree, NewFrame::new("Sing").id("Sing"));
             let mut index = SiblingIndex::default();
             update(&mut index, &tree);
-            let (from, query) = (Standpoint::new(&tree, next, next), Query::of(tree.node(next)));
+            let (from, query) = (Standpoint::new(&tree, next, next), query_of(tree.node(next)));
             assert_eq!(index.scores(&from, &query, Extent::ALL), index.scores(&from, &query, Extent::of(32)));
             index.scores(&from, &query, Extent::ALL).iter().map(|scored| scored.score).collect::<Vec<_>>()
         };

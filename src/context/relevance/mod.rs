@@ -38,6 +38,7 @@ mod words;
 pub(super) use index::SiblingIndex;
 pub(super) use query::Query;
 pub(super) use scores::Extent;
+pub(super) use words::WordCounts;
 
 use crate::frame::Handle;
 use crate::tree::Tree;

@@ -28,9 +28,8 @@ pub(in crate::context) struct Query {
 }
 
 impl Query {
-    pub(in crate::context) fn of(node: &Node) -> Self {
+    pub(in crate::context) fn of(node: &Node, counts: &mut WordCounts) -> Self {
         let settled = node.settled();
-        let mut counts = WordCounts::default();
         let mut names = Vec::new();
         let task = node.record().task.as_str();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (task, TASK_WEIGHT)] {

@@ -4,7 +4,6 @@ use super::habit::{HabitBefore, count_before};
 use super::index::{Document, SiblingIndex};
 use super::notes::Notes;
 use super::plan::distance;
-use super::postings::Postings;
 use super::query::Query;
 use super::{Scored, Signals, Standpoint, together};
 use crate::steps::step;
@@ -96,7 +95,7 @@ impl SiblingIndex {
         let mut ideal = 0.0;
         for (word, weight) in &query.words {
             let weight = weight * (SATURATION + 1.0);
-            let postings = self.words.get(word).map_or(&[][..], Postings::as_slice);
+            let postings = self.words.get(*word);
             let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
             let most = rarity(base, in_base) * weight;
             ideal += most;
@@ -115,7 +114,7 @@ impl SiblingIndex {
         }
         let mut named = Vec::new();
         for name in &query.names {
-            let places = self.names.get(name).map_or(&[][..], Postings::as_slice);
+            let places = self.names.get(*name);
             let in_base = count_before(places, base);
             let places = places[in_base.saturating_sub(looked_at)..].iter().inspect(|_| step());
             named.extend(places.take_while(|place| (**place as usize) < end));
@@ -140,7 +139,7 @@ impl SiblingIndex {
         named.iter().for_each(|place| add(&mut older, *place));
         if newest > 0 {
             for (word, _) in &query.words {
-                let postings = self.words.get(word).map_or(&[][..], Postings::as_slice);
+                let postings = self.words.get(*word);
                 let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
                 let looked_at = &postings[in_base.saturating_sub(LOOKED_AT)..in_base];
                 looked_at.iter().for_each(|(place, _)| add(&mut older, *place));

@@ -8,6 +8,7 @@ use super::*;
 use crate::context::{Approx, Contexts};
 use crate::frame::{Frame, FrameStatus, StackState};
 use crate::steps::steps_of;
+use crate::tree::Node;
 
 /// The time at which the frame whose siblings are scored started.
 const STARTED: u64 = 1_000_000;
@@ -64,16 +65,21 @@ impl Children {
     }
 }
 
+/// The query of a frame.
+pub(super) fn query_of(node: &Node) -> Query {
+    Query::of(node, &mut WordCounts::default())
+}
+
 fn index(tree: &Tree) -> SiblingIndex {
     let mut index = SiblingIndex::default();
-    index.update(tree, tree.roots()[0]);
+    index.update(tree, tree.roots()[0], &mut WordCounts::default());
     index
 }
 
 /// The scores of the siblings of a frame by their IDs.
 fn scores(tree: &Tree, id: &str) -> impl Fn(&str) -> f32 + use<> {
     let frame = tree.by_id(id).unwrap();
-    let scored = index(tree).scores(&Standpoint::new(tree, frame, frame), &Query::of(tree.node(frame)), Extent::ALL);
+    let scored = index(tree).scores(&Standpoint::new(tree, frame, frame), &query_of(tree.node(frame)), Extent::ALL);
     let scored: Vec<(String, f32)> =
         scored.into_iter().map(|sibling| (tree.node(sibling.handle).session_id().to_owned(), sibling.score)).collect();
     move |id| scored.iter().find(|(other, _)| other == id).unwrap_or_else(|| panic!("{id} has no score")).1
@@ -83,7 +89,7 @@ fn scores(tree: &Tree, id: &str) -> impl Fn(&str) -> f32 + use<> {
 fn best(tree: &Tree, most: usize) -> Vec<Scored> {
     let below = tree.by_id("below").unwrap();
     let beside = tree.node(below).parent().unwrap();
-    let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
+    let query = Query::beside(&query_of(tree.node(below)), &[query_of(tree.node(beside)).into()]);
     index(tree).scores(&Standpoint::new(tree, below, beside), &query, Extent::of(most))
 }
 
@@ -185,7 +191,7 @@ fn siblings_that_finish_later_change_no_score_of_the_others() {
     let own = |finished: usize| {
         let tree = children(100, finished);
         let frame = tree.by_id("c200").unwrap();
-        index(&tree).scores(&Standpoint::new(&tree, frame, frame), &Query::of(tree.node(frame)), Extent::ALL)
+        index(&tree).scores(&Standpoint::new(&tree, frame, frame), &query_of(tree.node(frame)), Extent::ALL)
     };
     assert_eq!(own(200)[..150], own(150)[..]);
 }
@@ -203,12 +209,12 @@ fn an_index_that_grew_gives_the_same_scores_as_a_new_one() {
     for open in (0..49).rev() {
         let mut children = Children(children.0.clone());
         children.0[49 - open..49].iter_mut().for_each(|frame| frame.status = FrameStatus::InProgress);
-        grown.update(&children.tree(), tree.roots()[0]);
+        grown.update(&children.tree(), tree.roots()[0], &mut WordCounts::default());
     }
-    grown.update(&tree, tree.roots()[0]);
+    grown.update(&tree, tree.roots()[0], &mut WordCounts::default());
     let frame = tree.by_id("c49").unwrap();
     let from = Standpoint::new(&tree, frame, frame);
-    let query = Query::of(tree.node(frame));
+    let query = query_of(tree.node(frame));
     assert_eq!(grown.scores(&from, &query, Extent::ALL), index(&tree).scores(&from, &query, Extent::ALL));
     assert_eq!(grown.scores(&from, &query, Extent::ALL).len(), 49);
 }
@@ -219,7 +225,7 @@ fn few_siblings_of_an_ancestor_are_scored_like_own_ones() {
     let links: [&[&str]; 4] = [&[], &[], &["c0"], &[]];
     let tree = Children::new(titles.into_iter().zip(links)).tree();
     let beside = tree.by_id("c3").unwrap();
-    let (from, query) = (Standpoint::new(&tree, beside, beside), Query::of(tree.node(beside)));
+    let (from, query) = (Standpoint::new(&tree, beside, beside), query_of(tree.node(beside)));
     assert_eq!(index(&tree).scores(&from, &query, Extent::of(8)), index(&tree).scores(&from, &query, Extent::ALL));
     assert_eq!(index(&tree).scores(&from, &query, Extent::of(8)).len(), 3);
 }
@@ -234,7 +240,7 @@ fn the_siblings_of_an_ancestor_are_scored_without_looking_at_all() {
         let mut index = index(&tree);
         let below = tree.by_id("below").unwrap();
         let beside = tree.node(below).parent().unwrap();
-        let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
+        let query = Query::beside(&query_of(tree.node(below)), &[query_of(tree.node(beside)).into()]);
         let (scored, steps) = steps_of(|| index.scores(&Standpoint::new(&tree, below, beside), &query, Extent::of(64)));
         let oldest = tree.by_id("c0").unwrap();
         assert!(scored.iter().any(|sibling| sibling.handle == oldest), "all depend on it");

@@ -20,7 +20,7 @@ const PLACES: usize = 4;
 /// stems and how often the present texts have them, because texts repeat their own words and those of other
 /// texts. The choice of the remembered words changes no count, so the counts of a text do not depend on what
 /// was read before it.
-pub(super) struct WordCounts {
+pub(in crate::context) struct WordCounts {
     remembered: Vec<Remembered>,
     /// The places of the words that the present texts have, and perhaps others.
     met: Vec<usize>,
