@@ -277,7 +277,7 @@ impl Stack {
     }
 
     /// Ends the use of the stack in a process that ends now, and is faster than a drop. It writes the files
-    /// beside the database that a drop would write, but at most those of 512 frames, and leaves the rest to
+    /// beside the database that a drop would write, but at most those of 64 frames, and leaves the rest to
     /// the end of the process, which frees the memory and releases the locks. If more files are out of date,
     /// `state.json` stays as it is, and another process writes both. The write-ahead log stays beside the
     /// database if it has less than 2 MB; a longer one is moved into the database, because the next process

@@ -75,7 +75,7 @@ impl Portion {
     pub(crate) const COMMAND: Self = Self { files: 64, time: u64::MAX };
     /// For the end of a process. It is not limited by time, so that the same files are written no matter how
     /// fast the disk is.
-    pub(crate) const LAST: Self = Self { files: 512, time: u64::MAX };
+    pub(crate) const LAST: Self = Self { files: 64, time: u64::MAX };
 }
 
 /// The data that the mirror writes.

@@ -17,7 +17,8 @@ use crate::text::fnv;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Titles(Derived<Index>);
 
-/// The frames in memory that are not packed: many frames can have one title, so what distinguishes them is a part of the key.
+/// The frames in memory that are not packed. Many frames can have one title, so what distinguishes them is a
+/// part of the key.
 #[derive(Debug, Clone, Default)]
 struct Index {
     titles: HashMap<u64, Frames>,
@@ -182,6 +183,11 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
 
 /// The hash of a title. Archives keep it.
 pub(super) fn hash(title: &str) -> u64 {
+    let title = title.trim();
+    if title.is_ascii() {
+        // The same, without a look at each character's other letters.
+        return fnv(title.bytes().map(|byte| u64::from(byte.to_ascii_lowercase())));
+    }
     fnv(folded(title).map(|character| u64::from(u32::from(character))))
 }
 

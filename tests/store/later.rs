@@ -124,7 +124,7 @@ fn a_stack_that_is_left_writes_a_bounded_number_of_files() {
     let folder = tempdir().unwrap();
     fill(folder.path());
     Stack::open(folder.path(), StackOptions::default()).unwrap().leave();
-    assert_eq!((files(folder.path()), state(folder.path())), (512, None));
+    assert_eq!((files(folder.path()), state(folder.path())), (64, None));
     let options = || StackOptions::default().state_file_frames(500);
     let brief = Stack::open(folder.path(), options()).unwrap();
     brief.add_decision("part-650", "brief").unwrap();
