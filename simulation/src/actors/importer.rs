@@ -1,0 +1,80 @@
+//! An importer: it brings the frames of a check list up to date whenever the list has changed.
+
+use std::fmt::Write;
+
+use callstack_core::{Error, import};
+use support::Random;
+
+use super::{Actor, answered};
+use crate::world::Process;
+
+/// What an import may be told, because others act too.
+const REFUSALS: [&str; 2] = ["parent_closed", "duplicate_id"];
+/// The most items of a list.
+const MOST: usize = 8;
+
+pub(crate) struct Importer {
+    process: Process,
+    /// For each item of the list: its number, and whether it is ticked.
+    items: Vec<(usize, bool)>,
+    made: usize,
+}
+
+impl Importer {
+    pub(crate) fn new(process: Process) -> Self {
+        Self { process, items: Vec::new(), made: 0 }
+    }
+
+    fn change(&mut self, random: &mut Random) {
+        match random.below(5) {
+            0 | 1 if self.items.len() < MOST => {
+                self.items.push((self.made, false));
+                self.made += 1;
+            }
+            2 if !self.items.is_empty() => {
+                let place = random.below(self.items.len());
+                self.items[place].1 ^= true;
+            }
+            3 if self.items.len() > 2 => {
+                let place = random.below(self.items.len());
+                self.items.remove(place);
+            }
+            4 => {
+                let (one, other) = (random.below(self.items.len()), random.below(self.items.len()));
+                if one.max(other) < self.items.len() {
+                    self.items.swap(one, other);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn bring_up_to_date(&mut self) -> Result<(), Error> {
+        let mut text = format!("# List of {}\n\n", self.process.name());
+        for (number, is_ticked) in &self.items {
+            // Writing into a text cannot fail.
+            let _ = writeln!(text, "- [{}] Item {number}", if *is_ticked { "x" } else { " " });
+        }
+        let Ok(plan) = import::frames(&text) else { return Ok(()) };
+        let plan = plan.with_prefix(&format!("{}-", self.process.name()));
+        let stack = self.process.stack()?;
+        let result = stack.bring_up_to_date(&plan, None).map(drop);
+        answered(&mut self.process, "bring up to date", result, &REFUSALS)
+    }
+}
+
+impl Actor for Importer {
+    fn act(&mut self, random: &mut Random) {
+        self.change(random);
+        // An import that fails is made again with the next change.
+        let _ = self.bring_up_to_date();
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
+
+    fn die(&mut self) {
+        self.process.close();
+    }
+}

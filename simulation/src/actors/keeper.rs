@@ -1,0 +1,62 @@
+//! A keeper: it polls, syncs, makes snapshots again, compacts the history, and looks whether it is sound.
+
+use callstack_core::Error;
+use support::Random;
+
+use super::{Actor, answered};
+use crate::oracle::Violation;
+use crate::world::Process;
+
+pub(crate) struct Keeper {
+    process: Process,
+}
+
+impl Keeper {
+    pub(crate) fn new(process: Process) -> Self {
+        Self { process }
+    }
+
+    fn keep(&mut self, random: &mut Random) -> Result<(), Error> {
+        let stack = self.process.stack()?;
+        let (what, result) = match random.below(10) {
+            0..=2 => ("refresh", stack.refresh().map(drop)),
+            3..=4 => ("flush", stack.files().flush()),
+            5 => ("compact", stack.history().compact(u64::MAX).map(drop)),
+            6 => ("repair", stack.upkeep().repair().map(drop)),
+            7 => {
+                let found = stack.history().check();
+                if let Ok(found) = &found
+                    && !found.is_empty()
+                {
+                    let violation = Violation::new("snapshot and replay are equal", found.join("; "));
+                    self.process.world().fail(violation);
+                }
+                ("check", found.map(drop))
+            }
+            8 => {
+                stack.work().note_interruptions();
+                return Ok(());
+            }
+            _ => {
+                stack.upkeep().poll();
+                return Ok(());
+            }
+        };
+        answered(&mut self.process, what, result, &[])
+    }
+}
+
+impl Actor for Keeper {
+    fn act(&mut self, random: &mut Random) {
+        // What fails is done again.
+        let _ = self.keep(random);
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
+
+    fn die(&mut self) {
+        self.process.close();
+    }
+}

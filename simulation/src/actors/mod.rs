@@ -1,0 +1,133 @@
+//! Those who act in a world: each is a process of a machine that uses the library as a program does.
+
+mod conversation;
+mod importer;
+mod keeper;
+mod person;
+mod worker;
+
+use callstack_core::{Error, ErrorClass};
+use support::Random;
+
+use crate::oracle::Violation;
+use crate::world::Process;
+
+/// The kinds of actors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Holds a frame, works on it, and finishes it.
+    Worker,
+    /// Answers, stops, edits, retries, and takes commands back.
+    Person,
+    /// An agent that pushes and pops frames in one conversation.
+    Conversation,
+    /// Brings a plan up to date with its file.
+    Importer,
+    /// Makes snapshots, compacts the history, and looks whether it is sound.
+    Keeper,
+}
+
+impl Kind {
+    /// The name in stories.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Person => "person",
+            Self::Conversation => "conversation",
+            Self::Importer => "importer",
+            Self::Keeper => "keeper",
+        }
+    }
+
+    /// An actor of this kind in a process.
+    pub(crate) fn actor(self, process: Process) -> Box<dyn Actor> {
+        match self {
+            Self::Worker => Box::new(worker::Worker::new(process)),
+            Self::Person => Box::new(person::Person::new(process)),
+            Self::Conversation => Box::new(conversation::Conversation::new(process)),
+            Self::Importer => Box::new(importer::Importer::new(process)),
+            Self::Keeper => Box::new(keeper::Keeper::new(process)),
+        }
+    }
+}
+
+/// An actor.
+pub(crate) trait Actor: Send {
+    /// Makes one step. The random numbers are those of the step.
+    fn act(&mut self, random: &mut Random);
+    /// Its process.
+    fn process(&self) -> &Process;
+    /// Its process has died: it knows nothing any more.
+    fn die(&mut self);
+}
+
+/// A command that records a marked text. It is checked that the text is kept once if the command says so, and not
+/// at all if it is refused.
+pub(crate) struct Marked {
+    pub(crate) mark: String,
+    losses: usize,
+    before: usize,
+}
+
+impl Marked {
+    /// Before the command. `mark`: the text, which a command before may have recorded.
+    pub(crate) fn begin(process: &Process, mark: String) -> Self {
+        let world = process.world();
+        let before = world.with_oracle(|oracle| oracle.count(&mark));
+        Self { losses: world.losses(), before, mark }
+    }
+
+    /// After the command.
+    pub(crate) fn end<T>(&self, process: &Process, result: &Result<T, Error>) {
+        let world = process.world();
+        let count = world.with_oracle(|oracle| oracle.count(&self.mark));
+        let has_died = process.has_died();
+        if world.losses() != self.losses || has_died {
+            return;
+        }
+        match result {
+            Ok(_) if count != self.before + 1 => {
+                let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
+                world.fail(Violation::new("what is acknowledged is kept once", what));
+            }
+            Err(error) if error.is_outcome_known() && count != self.before => {
+                let what = format!("`{}` was refused with {error}, and is there {count} times", self.mark);
+                world.fail(Violation::new("what is refused is not kept", what));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Looks at the answer of a command: tells it, and checks that an error is one that this actor may meet. `refusals`:
+/// the codes with which the command may be refused at any time, because others act too.
+pub(crate) fn answered<T>(
+    process: &mut Process,
+    command: &str,
+    result: Result<T, Error>,
+    refusals: &[&str],
+) -> Result<T, Error> {
+    process.tell(|| match &result {
+        Ok(_) => format!("{command}: done"),
+        Err(error) => format!("{command}: {} ({error})", error.code()),
+    });
+    let Err(error) = &result else { return result };
+    if process.has_died() {
+        return result;
+    }
+    let world = process.world();
+    let is_expected = match error.class() {
+        ErrorClass::Passing | ErrorClass::Storage => true,
+        ErrorClass::Refused => refusals.contains(&error.code()),
+        _ => error.code() == "replaced" && world.losses() > 0,
+    };
+    if !is_expected {
+        let what = format!("{command} of {} fails with {}: {error}", process.name(), error.code());
+        world.fail(Violation::new("nobody meets an error that is not theirs", what));
+    }
+    if error.code() == "replaced" {
+        // As the error advises.
+        process.close();
+    }
+    result
+}

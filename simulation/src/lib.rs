@@ -1,0 +1,25 @@
+//! A simulated world around the library: machines with wrong clocks, processes that crash, freeze and come back
+//! late, a store that loses answers, and actors who all want something at the same time. The whole world runs in
+//! one thread, from one seed, and a seed that breaks a rule is repeated to the byte.
+//!
+//! - [`medium`]: the simulated store, with the contract of SQLite in a folder and of PostgreSQL.
+//! - [`clock`]: the time, and the clocks of machines.
+//! - [`actors`]: workers, people, conversations, importers, keepers. They use the library as programs do.
+//! - [`world`]: who is there, and what strikes whom.
+//! - [`schedule`]: the steps of a world, made from a seed, written, and shrunk.
+//! - [`oracle`]: what must hold at every step, by a model that reads only events.
+//! - [`run`]: whole runs, through the storm and until everything is done.
+//!
+//! The approach is that of FoundationDB (Zhou et al. 2021, "FoundationDB: A Distributed Unbundled Transactional Key
+//! Value Store", section 4) and of TigerBeetle: the code under test is the real one, and everything around it is
+//! simulated.
+
+mod actors;
+pub mod clock;
+pub mod medium;
+pub mod oracle;
+pub mod plans;
+pub mod run;
+pub mod schedule;
+pub mod story;
+pub mod world;

@@ -1,0 +1,137 @@
+//! The frames of snapshots and the logs of a medium, as the library asks for them.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callstack_core::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
+use callstack_core::store::StoredLog;
+use callstack_core::{Handle, LogReader, Result};
+
+use super::contents::{Contents, Frames, Kept};
+use super::{Medium, Session};
+
+/// Maximum number of frames that are read at a time.
+const PAGE: usize = 64;
+
+/// The frames of the newest snapshot, or of a base.
+pub(super) enum MediumArchive {
+    Newest { medium: Arc<Medium>, session: Arc<Session> },
+    Base(Arc<Kept>),
+}
+
+impl MediumArchive {
+    pub(super) fn newest(medium: &Arc<Medium>, session: &Arc<Session>) -> Self {
+        Self::Newest { medium: medium.clone(), session: session.clone() }
+    }
+
+    /// The contents as the process sees them: those of its transaction, if it is in one.
+    fn contents(&self) -> Option<Contents> {
+        let Self::Newest { medium, session } = self else { return None };
+        Some(session.0.lock().clone().unwrap_or_else(|| medium.shared.lock().contents.clone()))
+    }
+
+    fn with_frames<T: Default>(&self, run: impl FnOnce(&Frames) -> T) -> T {
+        match self {
+            Self::Base(kept) => run(&kept.frames),
+            Self::Newest { .. } => {
+                self.contents().and_then(|contents| contents.newest).map(|kept| run(&kept.frames)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MediumArchive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("MediumArchive")
+    }
+}
+
+impl Archive for MediumArchive {
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        Ok(self.with_frames(|frames| {
+            let Some(root) = frames.get(&handle).map(|frame| frame.root) else { return Vec::new() };
+            frames.values().filter(|frame| frame.root == root).map(|frame| (**frame).clone()).collect()
+        }))
+    }
+
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        Ok(self.with_frames(|frames| {
+            let is_later = |frame: &&Arc<ArchivedFrame>| after.is_none_or(|after| frame.handle > after);
+            frames.values().filter(is_later).take(PAGE).map(|frame| (**frame).clone()).collect()
+        }))
+    }
+
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+        Ok(self.with_frames(|frames| {
+            let mut beginnings: Vec<(&str, Handle)> = match query {
+                ArchiveQuery::Beginning(text, _) => frames
+                    .values()
+                    .filter(|frame| frame.session_id.starts_with(text))
+                    .map(|frame| (frame.session_id.as_str(), frame.handle))
+                    .collect(),
+                _ => Vec::new(),
+            };
+            beginnings.sort_unstable();
+            if let ArchiveQuery::Beginning(_, most) = query {
+                beginnings.truncate(most);
+            }
+            let fits = |frame: &ArchivedFrame| match query {
+                ArchiveQuery::Id(id) => frame.session_id == id,
+                ArchiveQuery::Beginning(..) => beginnings.iter().any(|(_, handle)| *handle == frame.handle),
+                ArchiveQuery::Title(title) => frame.title == title,
+                ArchiveQuery::Status(status) => frame.status == status,
+                ArchiveQuery::Runs => frame.is_run,
+                ArchiveQuery::Roots => frame.place.is_some(),
+                ArchiveQuery::Nothing => false,
+            };
+            let found = frames.values().filter(|frame| frame.changed > since || fits(frame));
+            found
+                .map(|frame| ArchivedPlace { handle: frame.handle, changed: frame.changed, place: frame.place })
+                .collect()
+        }))
+    }
+
+    fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
+        let base = self.contents().and_then(|contents| contents.base);
+        Ok(base.map(|kept| (kept.snapshot.head.clone(), Arc::new(Self::Base(kept)) as Arc<dyn Archive>)))
+    }
+}
+
+/// The logs that a medium keeps.
+pub(super) struct Logs(Arc<Medium>);
+
+impl Logs {
+    pub(super) fn of(medium: &Arc<Medium>) -> Self {
+        Self(medium.clone())
+    }
+
+    fn contents(&self) -> Contents {
+        self.0.shared.lock().contents.clone()
+    }
+}
+
+impl LogReader for Logs {
+    fn count(&self, frame: Handle, _: Duration) -> Result<usize> {
+        Ok(self.contents().logs.get(&frame).map_or(0, |log| log.0.len()))
+    }
+
+    fn read(
+        &self,
+        frame: Handle,
+        numbers: RangeInclusive<usize>,
+        _: Duration,
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let contents = self.contents();
+        let Some(log) = contents.logs.get(&frame) else { return Ok(()) };
+        let skipped = numbers.start().saturating_sub(1);
+        let count = numbers.end().saturating_sub(skipped);
+        log.0.iter().skip(skipped).take(count).try_for_each(|line| each(line))
+    }
+
+    fn list(&self, _: Duration) -> Result<Vec<StoredLog>> {
+        Ok(self.contents().list_logs())
+    }
+}

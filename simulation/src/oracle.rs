@@ -1,0 +1,378 @@
+//! What must hold in every world, checked by a model of its own that reads only the events: it knows nothing of
+//! the library's trees.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use callstack_core::frame::{Holder, Release};
+use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, HolderKind};
+use serde_json::{Map, Value};
+
+/// A rule that was broken, and what broke it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule. Two failures with the same rule count as the same.
+    pub rule: &'static str,
+    /// What has happened.
+    pub what: String,
+}
+
+impl Violation {
+    /// A broken rule.
+    pub fn new(rule: &'static str, what: impl Into<String>) -> Self {
+        Self { rule, what: what.into() }
+    }
+}
+
+/// A frame, as its events say.
+#[derive(Debug, Clone)]
+pub(crate) struct Plain {
+    pub(crate) id: String,
+    pub(crate) parent: Option<Handle>,
+    pub(crate) status: FrameStatus,
+    pub(crate) depends_on: Vec<Handle>,
+    pub(crate) results: Option<String>,
+    pub(crate) holder: Option<Holder>,
+    pub(crate) is_released: bool,
+    pub(crate) retried_as: Option<Handle>,
+    pub(crate) children: Vec<Handle>,
+}
+
+/// The model.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    frames: BTreeMap<Handle, Plain>,
+    ids: HashMap<String, Handle>,
+    /// How often each text that an actor has marked was recorded: decisions and results.
+    marks: HashMap<String, usize>,
+    revision: u64,
+    violations: Vec<Violation>,
+}
+
+impl Oracle {
+    /// A model of a history.
+    pub fn of(events: &[Arc<Event>]) -> Self {
+        let mut oracle = Self::default();
+        oracle.follow(events);
+        oracle
+    }
+
+    /// Follows events that were committed together.
+    pub fn follow(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            if let Change::Held { holder } = &event.change {
+                self.check_hold(event, holder, events);
+            }
+        }
+        for event in events {
+            if event.revision != self.revision + 1 {
+                let what = format!("event {} follows event {}", event.revision, self.revision);
+                self.violations.push(Violation::new("the history has no gap", what));
+            }
+            self.revision = event.revision;
+            self.apply(event);
+        }
+    }
+
+    /// The rules that were broken since the last call.
+    pub fn take_violations(&mut self) -> Vec<Violation> {
+        std::mem::take(&mut self.violations)
+    }
+
+    /// The revision of the newest event.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// How often a marked text was recorded.
+    pub fn count(&self, mark: &str) -> usize {
+        self.marks.get(mark).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn frame(&self, handle: Handle) -> Option<&Plain> {
+        self.frames.get(&handle)
+    }
+
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (Handle, &Plain)> {
+        self.frames.iter().map(|(handle, plain)| (*handle, plain))
+    }
+
+    /// The newest attempt at the work of a frame.
+    pub(crate) fn newest(&self, handle: Handle) -> Handle {
+        let mut newest = handle;
+        while let Some(next) = self.frames.get(&newest).and_then(|plain| plain.retried_as) {
+            newest = next;
+        }
+        newest
+    }
+
+    fn status_of(&self, handle: Handle) -> Option<FrameStatus> {
+        self.frames.get(&handle).map(|plain| plain.status)
+    }
+
+    /// A hold that begins: one holder for a frame, and no frame before what it needs.
+    fn check_hold(&mut self, event: &Event, holder: &Holder, together: &[Arc<Event>]) {
+        let Some(plain) = self.frames.get(&event.handle) else { return };
+        let last = plain.holder.as_ref();
+        if last.is_some_and(|last| last.generation == holder.generation) {
+            // It is renewed.
+            if last.is_some_and(|last| last.name != holder.name) {
+                let what = format!("{} has {} and {} in generation {}", event.handle, last.unwrap().name, holder.name, holder.generation);
+                self.violations.push(Violation::new("a frame has one holder", what));
+            }
+            return;
+        }
+        if holder.kind != HolderKind::Worker {
+            return;
+        }
+        let day = Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE;
+        let has_ended = |last: &Holder| last.until.is_none_or(|until| until <= event.time || until > event.time + day);
+        let is_released_now = together
+            .iter()
+            .any(|other| other.handle == event.handle && matches!(other.change, Change::Released { .. }));
+        if let Some(last) = last.filter(|last| last.kind == HolderKind::Worker)
+            && !plain.is_released
+            && !is_released_now
+            && !has_ended(last)
+            && plain.status == FrameStatus::InProgress
+        {
+            let what = format!(
+                "{} went from {} to {} at {}, before the end of the lease at {:?}",
+                event.handle, last.name, holder.name, event.time, last.until
+            );
+            self.violations.push(Violation::new("a frame has one holder", what));
+        }
+        if plain.status == FrameStatus::Planned
+            && let Some(what) = self.in_the_way(event.handle)
+        {
+            let what = format!("{} has begun at event {}, but {what}", event.handle, event.revision);
+            self.violations.push(Violation::new("nothing begins before what it needs", what));
+        }
+    }
+
+    /// How a frame stands, in words.
+    pub(crate) fn stands(&self, handle: Handle) -> String {
+        let Some(plain) = self.frames.get(&handle) else { return format!("{handle} is unknown") };
+        let parent = plain.parent.map(|parent| format!(" below {parent}")).unwrap_or_default();
+        let needs: Vec<String> = plain.depends_on.iter().map(Handle::to_string).collect();
+        let needs = if needs.is_empty() { String::new() } else { format!(" needs {}", needs.join(", ")) };
+        format!("{handle}{parent} is {}{needs}", plain.status)
+    }
+
+    /// What prevents a planned frame from beginning for a worker.
+    pub(crate) fn in_the_way(&self, handle: Handle) -> Option<String> {
+        let plain = self.frames.get(&handle)?;
+        for child in &plain.children {
+            let other = &self.frames[child];
+            if other.retried_as.is_none() && !matches!(other.status, FrameStatus::Completed | FrameStatus::Invalidated) {
+                return Some(format!("its part {child} is {}", other.status));
+            }
+        }
+        let mut next = Some(handle);
+        while let Some(current) = next {
+            let plain = self.frames.get(&current)?;
+            if plain.status != FrameStatus::Planned {
+                let is_over = plain.status.is_finished() || plain.status == FrameStatus::Invalidated;
+                return is_over.then(|| format!("{current} above it is {}", plain.status));
+            }
+            for dependency in &plain.depends_on {
+                let newest = self.newest(*dependency);
+                let status = self.status_of(newest);
+                // What is above does not wait for a frame that itself waits for this part of it.
+                if status != Some(FrameStatus::Completed) && (current == handle || !self.waits_for(newest, handle)) {
+                    return Some(format!("{current} needs {newest}, which is {status:?}"));
+                }
+            }
+            next = plain.parent;
+        }
+        None
+    }
+
+    /// Frames that wait for each other in a circle: for what they need, and for their parts.
+    pub(crate) fn circle(&self) -> Option<Vec<Handle>> {
+        let (mut done, mut path): (BTreeSet<Handle>, Vec<(Handle, Vec<Handle>)>) = Default::default();
+        for start in self.frames.keys().copied() {
+            path.push((start, self.waited_for(start)));
+            while let Some((current, next)) = path.last_mut() {
+                let current = *current;
+                let Some(other) = next.pop() else {
+                    done.insert(current);
+                    path.pop();
+                    continue;
+                };
+                if let Some(place) = path.iter().position(|(frame, _)| *frame == other) {
+                    return Some(path[place..].iter().map(|(frame, _)| *frame).collect());
+                }
+                if !done.contains(&other) {
+                    path.push((other, self.waited_for(other)));
+                }
+            }
+        }
+        None
+    }
+
+    /// The unfinished frames for which an unfinished frame waits itself.
+    fn waited_for(&self, handle: Handle) -> Vec<Handle> {
+        let plain = &self.frames[&handle];
+        if !plain.status.is_unfinished() {
+            return Vec::new();
+        }
+        let is_planned = plain.status == FrameStatus::Planned;
+        let needed = plain.depends_on.iter().filter(|_| is_planned).map(|other| self.newest(*other));
+        let others = plain.children.iter().copied().chain(needed);
+        others.filter(|other| self.status_of(*other).is_some_and(FrameStatus::is_unfinished)).collect()
+    }
+
+    /// True if a frame, what is below it, or what it needs, is the other frame.
+    fn waits_for(&self, frame: Handle, other: Handle) -> bool {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![frame]);
+        while let Some(current) = next.pop() {
+            if current == other {
+                return true;
+            }
+            if let Some(plain) = self.frames.get(&current).filter(|_| seen.insert(current)) {
+                next.extend(plain.depends_on.iter().map(|dependency| self.newest(*dependency)));
+                next.extend(&plain.children);
+                // A planned frame waits for what the planned frames above it need.
+                let above = plain.parent.filter(|_| plain.status == FrameStatus::Planned);
+                let above = above.and_then(|parent| self.frames.get(&parent));
+                above.into_iter().for_each(|above| next.extend(&above.depends_on));
+            }
+        }
+        false
+    }
+
+    fn apply(&mut self, event: &Event) {
+        let handle = event.handle;
+        match &event.change {
+            Change::Added { frame } => return self.add(handle, frame),
+            Change::DecisionAdded { decision } => *self.marks.entry(decision.clone()).or_default() += 1,
+            Change::StatusChanged { results: Some(results), .. } | Change::Summarized { results, .. } => {
+                *self.marks.entry(results.clone()).or_default() += 1;
+            }
+            _ => {}
+        }
+        match &event.change {
+            Change::DependenciesAdded { depends_on } => {
+                let more: Vec<Handle> = depends_on.iter().filter_map(|id| self.ids.get(id).copied()).collect();
+                self.change(handle, |plain| plain.depends_on.extend(more));
+            }
+            Change::StatusChanged { status, results, .. } => self.change_status(event, *status, results.as_ref()),
+            Change::Invalidated { .. } => self.change(handle, |plain| plain.status = FrameStatus::Invalidated),
+            Change::Reopened { .. } => self.change(handle, |plain| plain.status = FrameStatus::InProgress),
+            Change::Answered { becomes: Some(status), .. } => self.change(handle, |plain| plain.status = *status),
+            Change::Held { holder } => self.change(handle, |plain| {
+                plain.holder = Some((**holder).clone());
+                plain.is_released = false;
+            }),
+            Change::Released { release } => self.change(handle, |plain| {
+                plain.is_released = true;
+                // A frame that was put back is free from that time on.
+                if let (Release::PutBack { until }, Some(holder)) = (release, plain.holder.as_mut()) {
+                    holder.until = Some(*until);
+                }
+            }),
+            Change::IdReplaced { session_id } => {
+                self.ids.insert(session_id.clone(), handle);
+                self.change(handle, |plain| plain.id.clone_from(session_id));
+            }
+            Change::Edited { edit, .. } => self.edit(handle, edit),
+            Change::Restored { values, edit } | Change::Reimported { values, edit } => {
+                self.set(handle, values);
+                edit.iter().for_each(|edit| self.edit(handle, edit));
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, handle: Handle, change: impl FnOnce(&mut Plain)) {
+        if let Some(plain) = self.frames.get_mut(&handle) {
+            change(plain);
+        }
+    }
+
+    fn add(&mut self, handle: Handle, frame: &Frame) {
+        let named = |id: &String| self.ids.get(id).copied();
+        let parent = frame.parent_session_id.as_ref().and_then(named);
+        let depends_on = frame.depends_on.iter().filter_map(named).collect();
+        let earlier = frame.retry_of.as_ref().and_then(named);
+        if let Some(other) = self.ids.insert(frame.session_id.clone(), handle) {
+            let what = format!("{other} and {handle} have the ID {}", frame.session_id);
+            self.violations.push(Violation::new("an ID means one frame", what));
+        }
+        parent.into_iter().for_each(|parent| self.change(parent, |plain| plain.children.push(handle)));
+        earlier.into_iter().for_each(|earlier| self.change(earlier, |plain| plain.retried_as = Some(handle)));
+        frame.decisions.iter().chain(&frame.results).for_each(|mark| *self.marks.entry(mark.clone()).or_default() += 1);
+        let plain = Plain {
+            id: frame.session_id.clone(),
+            parent,
+            status: frame.status,
+            depends_on,
+            results: frame.results.clone(),
+            holder: frame.holder.as_deref().cloned(),
+            is_released: false,
+            retried_as: None,
+            children: Vec::new(),
+        };
+        self.frames.insert(handle, plain);
+    }
+
+    fn change_status(&mut self, event: &Event, status: FrameStatus, results: Option<&String>) {
+        let handle = event.handle;
+        let before = self.status_of(handle);
+        if status == FrameStatus::Completed && before == Some(FrameStatus::Completed) {
+            let what = format!("{handle} is completed a second time, at event {}", event.revision);
+            self.violations.push(Violation::new("each result comes once", what));
+        }
+        self.change(handle, |plain| {
+            plain.status = status;
+            if results.is_some() {
+                plain.results = results.cloned();
+            }
+        });
+    }
+
+    fn edit(&mut self, handle: Handle, edit: &FrameEdit) {
+        let named = |reference: &FrameRef| match reference {
+            FrameRef::Handle(handle) => Some(*handle),
+            FrameRef::Id(text) | FrameRef::Text(text) => text.parse().ok().or_else(|| self.ids.get(text).copied()),
+            _ => None,
+        };
+        let depends_on = edit.depends_on.as_ref().map(|others| others.iter().filter_map(named).collect::<Vec<_>>());
+        let parent = edit.parent.as_ref().map(|parent| parent.as_ref().and_then(named));
+        if let Some(depends_on) = depends_on {
+            self.change(handle, |plain| plain.depends_on = depends_on);
+        }
+        if let Some(parent) = parent {
+            let before = self.frames.get(&handle).and_then(|plain| plain.parent);
+            before.into_iter().for_each(|before| self.change(before, |plain| plain.children.retain(|child| *child != handle)));
+            parent.into_iter().for_each(|parent| self.change(parent, |plain| plain.children.push(handle)));
+            self.change(handle, |plain| plain.parent = parent);
+        }
+    }
+
+    /// Sets keys of a record, as a command that was taken back and an import do.
+    fn set(&mut self, handle: Handle, values: &Map<String, Value>) {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        for (key, value) in values {
+            match key.as_str() {
+                "status" => {
+                    let status = text(value).and_then(|status| status.parse().ok());
+                    status.into_iter().for_each(|status| self.change(handle, |plain| plain.status = status));
+                }
+                "results" => {
+                    text(value).into_iter().for_each(|mark| *self.marks.entry(mark).or_default() += 1);
+                    self.change(handle, |plain| plain.results = text(value));
+                }
+                "holder" => {
+                    let holder: Option<Holder> = serde_json::from_value(value.clone()).ok();
+                    self.change(handle, |plain| {
+                        plain.is_released = holder.as_ref().is_none_or(|holder| holder.released.is_some());
+                        plain.holder = holder;
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+}

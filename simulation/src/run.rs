@@ -1,0 +1,262 @@
+//! Runs of whole worlds: through a storm, and until everything that can be done is done; and what is said of a run
+//! that fails.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use callstack_core::{Finish, FrameEdit, FrameRef, FrameStatus, Handle, NewHold, PopStatus, Results, Stack};
+use support::{Queries, Random};
+
+use crate::oracle::Violation;
+use crate::plans::Plans;
+use crate::schedule::{self, ScheduleError, Step, Weather};
+use crate::story::Story;
+use crate::world::{Setting, World};
+
+/// The most rounds in which everything that can go on has to be done, for each frame.
+const ROUNDS: usize = 12;
+/// The most runs that look for a shorter schedule.
+const SHRINKING_RUNS: usize = 1_500;
+
+/// A run that has ended.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// Number of steps.
+    pub commands: u64,
+    /// A hash of all events: two runs of a schedule have the same.
+    pub hash: u64,
+    /// The rule that was broken, if one was.
+    pub failure: Option<Violation>,
+    /// What has happened, if it was told.
+    pub story: String,
+}
+
+/// A seed whose world breaks a rule.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The seed.
+    pub seed: u64,
+    /// The broken rule.
+    pub failure: Violation,
+    /// The shortest schedule that was found.
+    pub steps: Vec<Step>,
+    /// What happens in it, in words.
+    pub story: String,
+}
+
+impl Found {
+    /// A test that repeats the failure.
+    pub fn test(&self) -> String {
+        let steps = schedule::written(&self.steps);
+        let lines: Vec<String> = steps.lines().map(|line| format!("            {line}")).collect();
+        format!(
+            "#[test]\nfn seed_{seed}() {{\n    check_again(\n        {seed},\n        \"\n{lines}\n        \",\n    );\n}}\n",
+            seed = self.seed,
+            lines = lines.join("\n")
+        )
+    }
+}
+
+/// How long the storm of a seed is, and how heavy.
+pub fn steps_of(seed: u64, setting: &Setting) -> Vec<Step> {
+    let random = &mut Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 1);
+    random.next();
+    let weather = match random.below(4) {
+        0 => Weather::CALM,
+        1 => Weather { struck: 60, crowded: 300 },
+        2 => Weather { struck: 250, crowded: 500 },
+        _ => Weather { struck: 600, crowded: 900 },
+    };
+    let count = 60 + random.below(1 + 12 * setting.size);
+    (0..count).map(|_| Step::draw(random, setting.actors.len(), weather)).collect()
+}
+
+/// Runs the world of a seed.
+pub fn run(seed: u64, plans: &Plans) -> Ran {
+    let setting = Setting::draw(seed);
+    run_steps(&setting, plans, &steps_of(seed, &setting), Story::default())
+}
+
+/// Runs the world of a seed with another schedule, and tells the story.
+///
+/// # Errors
+/// [`ScheduleError`] if the text is not a schedule.
+pub fn run_again(seed: u64, steps: &str, plans: &Plans) -> Result<Ran, ScheduleError> {
+    Ok(run_steps(&Setting::draw(seed), plans, &schedule::read(steps)?, Story::telling()))
+}
+
+/// Finds the shortest schedule with which the world of a seed still breaks the same rule. `None`: it breaks none.
+pub fn explain(seed: u64, plans: &Plans) -> Option<Found> {
+    let setting = Setting::draw(seed);
+    let steps = steps_of(seed, &setting);
+    let failure = run_steps(&setting, plans, &steps, Story::default()).failure?;
+    let fails = |steps: &[Step]| {
+        let found = run_steps(&setting, plans, steps, Story::default()).failure;
+        found.is_some_and(|found| found.rule == failure.rule)
+    };
+    let steps = schedule::shrunk(&steps, SHRINKING_RUNS, fails);
+    let ran = run_steps(&setting, plans, &steps, Story::telling());
+    Some(Found { seed, failure: ran.failure.unwrap_or(failure), steps, story: ran.story })
+}
+
+/// Runs a world. A panic counts as a broken rule.
+pub fn run_steps(setting: &Setting, plans: &Plans, steps: &[Step], story: Story) -> Ran {
+    let world = World::new(setting, plans, story);
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        for step in steps {
+            world.step(step);
+            if world.failure().is_some() {
+                return;
+            }
+        }
+        settle(&world);
+    }));
+    if let Err(panic) = ran {
+        world.fail(Violation::new("nothing panics", said(&*panic)));
+    }
+    let failure = world.failure();
+    Ran { commands: world.commands(), hash: world.hash(), failure, story: world.story() }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// The storm is over: what can go on is done within a bounded number of rounds, and all ways to read the stack say
+/// the same.
+fn settle(world: &Arc<World>) {
+    world.calm_down();
+    let stack = world.alone();
+    let frames = stack.read(|tree| tree.len()).unwrap_or_default();
+    let most = ROUNDS * (frames + 8);
+    let mut rounds = 0;
+    while rounds < most && world.failure().is_none() && round(world, &stack) {
+        rounds += 1;
+    }
+    if world.failure().is_some() {
+        return;
+    }
+    check_done(world, &stack);
+    check_equal(world, &stack);
+}
+
+/// A worker does one frame. If none is free, a person does what the library says is in the way. Returns false if
+/// nothing is left to do.
+fn round(world: &Arc<World>, stack: &Stack) -> bool {
+    // Longer than any lease, so that what the dead have held is free.
+    world.time().pass(2 * 86_400_000);
+    stack.work().note_interruptions();
+    match stack.work().hold(NewHold::new("the last worker", 60_000)) {
+        Ok(Some(hold)) => {
+            let finished = stack.work().finish(&hold, Finish::Done(Results::new(world.mark())));
+            if let Err(error) = finished {
+                let what = format!("{} was held, but its end was refused: {error}", hold.handle);
+                world.fail(Violation::new("a worker that has a frame can finish it", what));
+            }
+            true
+        }
+        Ok(None) => clear_the_way(world, stack),
+        Err(error) => {
+            world.fail(Violation::new("a worker can always ask", error.to_string()));
+            false
+        }
+    }
+}
+
+/// Does what is in the way. Returns false if nothing is.
+fn clear_the_way(world: &Arc<World>, stack: &Stack) -> bool {
+    let Ok(way) = stack.read(|tree| tree.in_the_way(None)) else { return false };
+    let mut did = false;
+    for frame in way.asking {
+        did |= stack.answer(frame, "Go on").is_ok();
+    }
+    for frame in way.answered {
+        did |= stack.resume(frame).is_ok();
+    }
+    for frame in way.ended {
+        did |= stack.retry(frame, None).is_ok() || take_out(stack, frame);
+    }
+    // What persons and conversations have begun, they end, the innermost first.
+    let open = stack.read(|tree| {
+        let is_innermost = |frame: &Handle| !tree.node(*frame).has_unfinished_below();
+        let open = tree.handles().filter(|frame| tree.node(*frame).status().is_open());
+        open.filter(is_innermost).collect::<Vec<_>>()
+    });
+    for frame in open.unwrap_or_default() {
+        did |= stack.pop(frame, PopStatus::Completed, world.mark().as_str()).is_ok();
+    }
+    did
+}
+
+/// Takes a frame that has ended out of the needs of others, and what is planned below it out of the plan.
+fn take_out(stack: &Stack, ended: Handle) -> bool {
+    let found = stack.read(|tree| {
+        let planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
+        let below: Vec<Handle> = tree.descendants(ended).filter(planned).collect();
+        let dependents: Vec<Handle> = tree.handles().filter(planned).collect();
+        let needs = |frame: &Handle| {
+            let kept: Vec<Handle> = tree.node(*frame).dependencies().to_vec();
+            let left: Vec<Handle> = kept.iter().copied().filter(|other| tree.newest_attempt(*other) != ended).collect();
+            (left.len() < kept.len()).then_some((*frame, left))
+        };
+        (below, dependents.iter().filter_map(needs).collect::<Vec<_>>())
+    });
+    let Ok((below, dependents)) = found else { return false };
+    let mut did = false;
+    for frame in below {
+        did |= stack.invalidate(frame, "What is above it has ended").is_ok();
+    }
+    for (frame, left) in dependents {
+        let mut edit = FrameEdit::default();
+        edit.depends_on = Some(left.into_iter().map(FrameRef::from).collect());
+        did |= stack.edit(frame, edit).is_ok();
+    }
+    did
+}
+
+/// No frame is stuck.
+fn check_done(world: &Arc<World>, stack: &Stack) {
+    let left = stack.read(|tree| {
+        tree.handles().filter(|frame| tree.node(*frame).status().is_unfinished()).collect::<Vec<_>>()
+    });
+    let Ok(left) = left else { return };
+    if world.with_oracle(|oracle| oracle.circle()).is_some() {
+        return;
+    }
+    if let Some(first) = left.first() {
+        let stands = |frame: &Handle| world.with_oracle(|oracle| oracle.stands(*frame));
+        let stand: Vec<String> = left.iter().map(stands).collect();
+        let what = format!("{first} is not done, and {:?}: {}", stack.work().left(None), stand.join("; "));
+        world.fail(Violation::new("what can go on is done", what));
+    }
+}
+
+/// The tree in memory, a new open, the replay and the model are the same.
+fn check_equal(world: &Arc<World>, stack: &Stack) {
+    let rule = "snapshot, replay and memory are equal";
+    match stack.history().check() {
+        Ok(found) if found.is_empty() => {}
+        Ok(found) => return world.fail(Violation::new(rule, found.join("; "))),
+        Err(error) => return world.fail(Violation::new(rule, error.to_string())),
+    }
+    let again = world.alone();
+    if stack.state().ok() != again.state().ok() {
+        return world.fail(Violation::new(rule, "a new open shows another tree"));
+    }
+    let different = world.with_oracle(|oracle| {
+        oracle.frames().find_map(|(handle, plain)| {
+            let record = again.frame(handle).ok()?;
+            let generation = |holder: Option<u64>| holder.unwrap_or_default();
+            let here = (record.status, record.session_id.clone(), generation(record.holder.map(|holder| holder.generation)));
+            let model = (
+                plain.status,
+                plain.id.clone(),
+                generation(plain.holder.as_ref().map(|holder| holder.generation)),
+            );
+            (here != model).then(|| format!("{handle} is {here:?}, and its events say {model:?}"))
+        })
+    });
+    different.into_iter().for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
+}
