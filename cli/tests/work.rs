@@ -617,6 +617,23 @@ fn what_others_have_failed_is_in_the_way() {
 }
 
 #[test]
+fn frames_that_wait_for_each_other_are_in_the_way() {
+    let place = Place::new();
+    let cart = place.plan("Cart");
+    let mail = place.stack.plan(NewFrame::new("Mail").root().depends_on(cart)).unwrap();
+    let part = place.stack.plan(NewFrame::new("Part").below(cart).depends_on(mail)).unwrap();
+    let output = place.command(&[], "true").output().unwrap();
+    let in_the_way = worked(&output)["inTheWay"].clone();
+    let circle = [cart, part, mail].map(|frame| frame.to_string());
+    assert_eq!((in_the_way, output.status.code()), (Value::from(circle.to_vec()), Some(1)));
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let status = Command::new(program).arg("status").current_dir(place.folder.path()).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains("it waits for frames that wait for it"), "{status}");
+    assert!(status.contains("callstack edit f2 --depends-on OTHER"), "{status}");
+}
+
+#[test]
 fn the_frame_of_below_counts_if_it_is_blocked_or_has_failed() {
     let place = Place::new();
     let root = place.plan("Release");

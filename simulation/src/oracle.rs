@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use callstack_core::frame::{Holder, Release};
-use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, HolderKind};
+use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, HolderKind, Stack};
 use serde_json::{Map, Value};
 
 /// A rule that was broken, and what broke it.
@@ -36,6 +36,8 @@ pub(crate) struct Plain {
     pub(crate) is_released: bool,
     pub(crate) retried_as: Option<Handle>,
     pub(crate) children: Vec<Handle>,
+    /// True if it was planned before it was begun.
+    was_planned: bool,
 }
 
 /// The model.
@@ -60,8 +62,10 @@ impl Oracle {
     /// Follows events that were committed together.
     pub fn follow(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            if let Change::Held { holder } = &event.change {
-                self.check_hold(event, holder, events);
+            match &event.change {
+                Change::Held { holder } => self.check_hold(event, holder, events),
+                Change::Released { release: Release::Interrupted {} } => self.check_interruption(event),
+                _ => {}
             }
         }
         for event in events {
@@ -125,15 +129,13 @@ impl Oracle {
         if holder.kind != HolderKind::Worker {
             return;
         }
-        let day = Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE;
-        let has_ended = |last: &Holder| last.until.is_none_or(|until| until <= event.time || until > event.time + day);
         let is_released_now = together
             .iter()
             .any(|other| other.handle == event.handle && matches!(other.change, Change::Released { .. }));
         if let Some(last) = last.filter(|last| last.kind == HolderKind::Worker)
             && !plain.is_released
             && !is_released_now
-            && !has_ended(last)
+            && !has_ended(last, event.time)
             && plain.status == FrameStatus::InProgress
         {
             let what = format!(
@@ -157,6 +159,43 @@ impl Oracle {
         let needs: Vec<String> = plain.depends_on.iter().map(Handle::to_string).collect();
         let needs = if needs.is_empty() { String::new() } else { format!(" needs {}", needs.join(", ")) };
         format!("{handle}{parent} is {}{needs}", plain.status)
+    }
+
+    /// A holder that was silent: its lease must be over.
+    fn check_interruption(&mut self, event: &Event) {
+        let holder = self.frames.get(&event.handle).and_then(|plain| plain.holder.as_ref());
+        if let Some(holder) = holder.filter(|holder| !has_ended(holder, event.time)) {
+            let what = format!("{} of {} ends at {:?}, and not at {}", event.handle, holder.name, holder.until, event.time);
+            self.violations.push(Violation::new("a lease lasts until its end", what));
+        }
+    }
+
+    /// A planned part of a frame that is not done.
+    pub(crate) fn part_left(&self, handle: Handle) -> Option<Handle> {
+        let is_left = |child: &&Handle| {
+            let part = &self.frames[*child];
+            part.was_planned && part.status.is_unfinished()
+        };
+        self.frames.get(&handle)?.children.iter().find(is_left).copied()
+    }
+
+    /// How a stack differs from the events up to the same revision. `None`: it does not, or it is at another one.
+    pub(crate) fn difference(&self, stack: &Stack) -> Option<String> {
+        let found = stack.read(|tree| {
+            if tree.revision() != self.revision {
+                return None;
+            }
+            let generation = |holder: Option<u64>| holder.unwrap_or_default();
+            self.frames.iter().find_map(|(handle, plain)| {
+                let node = tree.node(*handle);
+                let held = node.record().holder.as_ref().map(|holder| holder.generation);
+                let here = (node.status(), node.session_id(), node.parent(), generation(held));
+                let held = plain.holder.as_ref().map(|holder| holder.generation);
+                let said = (plain.status, plain.id.as_str(), plain.parent, generation(held));
+                (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
+            })
+        });
+        found.unwrap_or_else(|error| (error.code() != "replaced").then(|| error.to_string()))
     }
 
     /// What prevents a planned frame from beginning for a worker.
@@ -186,41 +225,6 @@ impl Oracle {
             next = plain.parent;
         }
         None
-    }
-
-    /// Frames that wait for each other in a circle: for what they need, and for their parts.
-    pub(crate) fn circle(&self) -> Option<Vec<Handle>> {
-        let (mut done, mut path): (BTreeSet<Handle>, Vec<(Handle, Vec<Handle>)>) = Default::default();
-        for start in self.frames.keys().copied() {
-            path.push((start, self.waited_for(start)));
-            while let Some((current, next)) = path.last_mut() {
-                let current = *current;
-                let Some(other) = next.pop() else {
-                    done.insert(current);
-                    path.pop();
-                    continue;
-                };
-                if let Some(place) = path.iter().position(|(frame, _)| *frame == other) {
-                    return Some(path[place..].iter().map(|(frame, _)| *frame).collect());
-                }
-                if !done.contains(&other) {
-                    path.push((other, self.waited_for(other)));
-                }
-            }
-        }
-        None
-    }
-
-    /// The unfinished frames for which an unfinished frame waits itself.
-    fn waited_for(&self, handle: Handle) -> Vec<Handle> {
-        let plain = &self.frames[&handle];
-        if !plain.status.is_unfinished() {
-            return Vec::new();
-        }
-        let is_planned = plain.status == FrameStatus::Planned;
-        let needed = plain.depends_on.iter().filter(|_| is_planned).map(|other| self.newest(*other));
-        let others = plain.children.iter().copied().chain(needed);
-        others.filter(|other| self.status_of(*other).is_some_and(FrameStatus::is_unfinished)).collect()
     }
 
     /// True if a frame, what is below it, or what it needs, is the other frame.
@@ -313,6 +317,7 @@ impl Oracle {
             is_released: false,
             retried_as: None,
             children: Vec::new(),
+            was_planned: frame.status == FrameStatus::Planned,
         };
         self.frames.insert(handle, plain);
     }
@@ -375,4 +380,10 @@ impl Oracle {
             }
         }
     }
+}
+
+/// True if the lease of a holder is over at a time, or ends later than any lease that could have begun by then.
+fn has_ended(holder: &Holder, now: u64) -> bool {
+    let longest = Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE;
+    holder.until.is_some_and(|until| until <= now || until > now + longest)
 }

@@ -1,10 +1,13 @@
 //! The plans with which worlds begin: the shapes of real plans, that is, which frames are below and before which.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use callstack_core::{NewFrame, Stack, import};
 use support::Random;
+
+/// Larger files are left out, in bytes: their shapes are not different, and each run reads all.
+const LARGEST: u64 = 250 << 10;
 
 /// A frame of a shape, by the places of other frames.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +29,10 @@ impl Plans {
         let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         files.sort();
-        let is_plan = |path: &&std::path::PathBuf| path.extension().is_some_and(|end| end == "json" || end == "jsonl");
+        let is_plan = |path: &&PathBuf| {
+            let is_small = fs::metadata(path).is_ok_and(|file| file.len() <= LARGEST);
+            is_small && path.extension().is_some_and(|end| end == "json" || end == "jsonl")
+        };
         let shapes: Vec<Vec<Place>> = files.iter().filter(is_plan).filter_map(|path| shape(path)).collect();
         assert!(!shapes.is_empty(), "{} has no plans", folder.display());
         Self(shapes)

@@ -1,8 +1,9 @@
 //! What keeps the work of a plan from being complete, when workers find nothing more to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::frame::{FrameStatus, Handle};
+use crate::steps::step;
 use crate::tree::Tree;
 
 /// The frames for which an actor has to do something before all work below a frame, or in a stack, can be
@@ -23,6 +24,10 @@ pub struct InTheWay {
     pub asking: Vec<Handle>,
     /// Blocked frames that are answered, and that no worker resumes.
     pub answered: Vec<Handle>,
+    /// Frames that wait for each other, if nothing else is in the way and nothing can begin: each needs the
+    /// next one or has it as a part, and the last one waits for the first one. One of them has to get other
+    /// dependencies or another place.
+    pub circle: Vec<Handle>,
 }
 
 impl Tree {
@@ -44,7 +49,7 @@ impl Tree {
         let blocked = self.with_status(FrameStatus::Blocked).filter(is_meant);
         let (answered, asking): (Vec<Handle>, Vec<Handle>) =
             blocked.partition(|handle| self.node(*handle).record().pending_answer().is_some());
-        InTheWay {
+        let mut way = InTheWay {
             failed: ended.iter().copied().find(is_failed),
             completed: ended.iter().copied().find(|handle| self.status(*handle) == FrameStatus::Completed),
             ended: ended.into_iter().collect(),
@@ -52,7 +57,55 @@ impl Tree {
             asking,
             // When a frame of a worker is answered, a worker resumes it.
             answered: answered.into_iter().filter(|handle| !has_worker(handle)).collect(),
+            circle: Vec::new(),
+        };
+        let is_clear = [&way.ended, &way.by_hand, &way.asking, &way.answered].iter().all(|frames| frames.is_empty());
+        if is_clear && self.ready_within(below).next().is_none() {
+            way.circle = self.wait_circle(below);
         }
+        way
+    }
+
+    /// Frames that wait for each other in a circle: for what they need, and for their parts. An edit and an
+    /// import refuse a circle of dependencies, but not one that leads from a frame to its part, because that
+    /// would take a walk through the plan for each new dependency.
+    fn wait_circle(&self, below: Option<Handle>) -> Vec<Handle> {
+        let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
+        let (mut done, mut on_path) = (HashSet::new(), HashSet::new());
+        let mut path: Vec<(Handle, Vec<Handle>)> = Vec::new();
+        for start in self.with_status(FrameStatus::Planned).filter(is_meant) {
+            let mut next = Some(start).filter(|start| !done.contains(start));
+            loop {
+                if let Some(frame) = next.take() {
+                    on_path.insert(frame);
+                    path.push((frame, self.waited_for(frame)));
+                }
+                let Some((frame, others)) = path.last_mut() else { break };
+                let Some(other) = others.pop() else {
+                    on_path.remove(frame);
+                    done.insert(*frame);
+                    path.pop();
+                    continue;
+                };
+                step();
+                if on_path.contains(&other) {
+                    return path.into_iter().map(|(frame, _)| frame).skip_while(|frame| *frame != other).collect();
+                }
+                next = Some(other).filter(|other| !done.contains(other));
+            }
+        }
+        Vec::new()
+    }
+
+    /// The unfinished frames for which a frame waits itself: those that it needs, if it is planned, and its
+    /// parts. In reverse order.
+    fn waited_for(&self, handle: Handle) -> Vec<Handle> {
+        let is_planned = self.status(handle) == FrameStatus::Planned;
+        let needed = is_planned.then(|| self.unfinished_dependencies(handle)).into_iter().flatten();
+        let others = needed.chain(self.children(handle).iter().copied());
+        let mut others: Vec<Handle> = others.filter(|other| self.status(*other).is_unfinished()).collect();
+        others.reverse();
+        others
     }
 
     /// The ended frames that planned frames need or that are above planned frames, and the dependencies of

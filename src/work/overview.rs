@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::frame::{Frame, FrameStatus, Handle, ModelUsage, add_usage};
 use crate::tree::Tree;
+use crate::work::InTheWay;
 
 /// Where the work below a frame stands, or all work. A frame is in one list at most.
 ///
@@ -30,7 +31,8 @@ pub struct Overview {
     pub asking: Vec<Handle>,
     /// Blocked frames that are answered, and have not resumed.
     pub answered: Vec<Handle>,
-    /// Failed frames that need a decision, and other ended frames that keep planned frames from beginning.
+    /// Failed frames that need a decision, other ended frames that keep planned frames from beginning, and
+    /// frames that wait for each other ([`InTheWay::circle`]).
     pub in_the_way: Vec<Handle>,
     /// The planned frames that can begin, the most urgent first.
     pub ready: Vec<Handle>,
@@ -60,10 +62,13 @@ impl Tree {
         let is_open = |handle: &&Handle| self.status(**handle).is_open();
         let above_open: HashSet<Handle> =
             scope.iter().filter(is_open).filter_map(|handle| self.node(*handle).parent()).collect();
-        let mut overview = Overview { in_the_way: self.in_the_way(below).ended, ..Overview::default() };
+        let InTheWay { ended, circle, .. } = self.in_the_way(below);
+        let mut in_the_way = [ended, circle].concat();
+        in_the_way.sort_unstable();
+        let mut overview = Overview { in_the_way, ..Overview::default() };
         for handle in scope {
             if self.status(handle) == FrameStatus::Planned {
-                if !can_begin.contains(&handle) {
+                if !can_begin.contains(&handle) && overview.in_the_way.binary_search(&handle).is_err() {
                     overview.waiting.push(handle);
                 }
                 continue;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::frame::{Holder, WorkLeft};
 use callstack_core::work::Standing;
 use callstack_core::{
-    Actor, Command, Error, EventQuery, Finish, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame,
-    NewHold, PopStatus, Stack, StackOptions, StackState,
+    Actor, Command, Error, EventQuery, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore,
+    NewFrame, NewHold, PopStatus, Stack, StackOptions, StackState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -138,6 +138,28 @@ fn failed_frames_are_in_the_way_until_they_are_begun_again_or_invalidated() {
     stack.invalidate(again, "not needed").unwrap();
     assert_eq!(held(&stack, "one").handle, shop);
     assert_eq!(reason(&stack, mail), "it is completed");
+}
+
+#[test]
+fn frames_that_wait_for_each_other_through_a_part_are_in_the_way() {
+    let (stack, _) = stack();
+    let cart = plan(&stack, "Cart", None, &[]);
+    let mail = plan(&stack, "Mail", None, &[cart]);
+    let other = plan(&stack, "Other", None, &[]);
+    let part = plan(&stack, "Part", Some(cart), &[mail]);
+    let circle = |below: Option<Handle>| stack.read(|tree| tree.in_the_way(below)).unwrap().circle;
+    assert_eq!(circle(None), [], "something can begin");
+    end(&stack, &held(&stack, "one"), PopStatus::Completed).unwrap();
+    assert_eq!(stack.frame(other).unwrap().status, FrameStatus::Completed);
+    assert_eq!(hold(&stack, "one"), None);
+    assert_eq!(circle(None), [cart, part, mail], "the cart has the part, which needs the mail, which needs the cart");
+    assert_eq!(circle(Some(cart)), [cart, part, mail]);
+    let overview = stack.read(|tree| tree.overview(None)).unwrap();
+    assert_eq!((overview.in_the_way, overview.waiting), (vec![cart, mail, part], vec![]));
+    let mut edit = FrameEdit::default();
+    edit.depends_on = Some(Vec::new());
+    stack.edit(part, edit).unwrap();
+    assert_eq!((circle(None), held(&stack, "one").handle), (vec![], part));
 }
 
 #[test]

@@ -156,15 +156,17 @@ impl Status {
             answered: stand(answered, &|standing, handle| {
                 record(handle).pending_answer().unwrap_or_default().clone_into(&mut standing.why);
             }),
-            in_the_way: stand(in_the_way, &|standing, handle| {
-                record(handle).dense_results().clone_into(&mut standing.why);
+            in_the_way: stand(in_the_way, &|standing, handle| match tree.status(handle).is_unfinished() {
+                true => standing.why = "it waits for frames that wait for it".to_owned(),
+                false => record(handle).dense_results().clone_into(&mut standing.why),
             }),
             ready: stand(ready, &|_, _| {}),
             waiting: stand(waiting, &|standing, handle| standing.waits_for = tree.waits_for(handle).collect()),
             // The text tells them of frames that are in the way, which are in creation order.
             has_leftovers: !in_the_way.is_empty() && !tree.leftovers(frame).is_empty(),
-            stuck: waiting.iter().copied().filter(|_| !in_the_way.is_empty()).find(|frame| {
-                tree.unfinished_dependencies(*frame).any(|other| in_the_way.binary_search(&other).is_ok())
+            stuck: waiting.iter().chain(in_the_way).copied().filter(|_| !in_the_way.is_empty()).find(|frame| {
+                let is_planned = tree.status(*frame) == FrameStatus::Planned;
+                is_planned && tree.unfinished_dependencies(*frame).any(|other| in_the_way.binary_search(&other).is_ok())
             }),
             failed: in_the_way.iter().copied().find(|frame| tree.status(*frame) == FrameStatus::Failed),
             usage: overview.usage,

@@ -228,9 +228,9 @@ fn look_back(worker: &Worker<'_>, worked: &mut Worked) -> Result<(), Failure> {
     let below = worker.below;
     let is_blocked = |tree: &Tree| below.is_some_and(|below| tree.node(below).status() == FrameStatus::Blocked);
     worked.left.blocked += usize::from(worker.stack.read(is_blocked)?);
-    let InTheWay { ended, failed, completed, by_hand, asking, answered, .. } =
+    let InTheWay { ended, failed, completed, by_hand, asking, answered, circle, .. } =
         worker.stack.read(|tree| tree.in_the_way(below))?;
-    (worked.in_the_way, worked.by_hand) = (ended, by_hand);
+    (worked.in_the_way, worked.by_hand) = ([ended, circle].concat(), by_hand);
     worked.steps = Steps { failed, completed, asks: !asking.is_empty(), answered: answered.first().copied() };
     Ok(())
 }

@@ -19,7 +19,13 @@ impl Keeper {
     fn keep(&mut self, random: &mut Random) -> Result<(), Error> {
         let stack = self.process.stack()?;
         let (what, result) = match random.below(10) {
-            0..=2 => ("refresh", stack.refresh().map(drop)),
+            0..=2 => {
+                let refreshed = stack.refresh().map(drop);
+                let world = self.process.world();
+                let different = world.with_oracle(|oracle| oracle.difference(&stack)).filter(|_| refreshed.is_ok());
+                different.into_iter().for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
+                ("refresh", refreshed)
+            }
             3..=4 => ("flush", stack.files().flush()),
             5 => ("compact", stack.history().compact(u64::MAX).map(drop)),
             6 => ("repair", stack.upkeep().repair().map(drop)),

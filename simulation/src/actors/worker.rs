@@ -103,7 +103,14 @@ impl Worker {
         let (hold, finish) = (task.hold.clone(), task.finish.clone());
         let is_done = matches!(finish, Finish::Done(_));
         let marked = is_done.then(|| Marked::begin(&self.process, task.mark.clone()));
+        let world = self.process.world();
+        let acted = world.commands();
+        let status = world.with_oracle(|oracle| oracle.frame(hold.handle).map(|plain| plain.status));
         let finished = stack.work().finish(&hold, finish);
+        if finished.is_ok() && status != Some(FrameStatus::InProgress) && acted == world.commands() {
+            let what = format!("{} was {status:?} when it was finished", hold.handle);
+            world.fail(Violation::new("what was stopped is not finished", what));
+        }
         marked.iter().for_each(|marked| marked.end(&self.process, &finished));
         if let Ok(finished) = &finished
             && finished.status == FrameStatus::Completed
@@ -117,9 +124,13 @@ impl Worker {
         })
     }
 
-    /// Only the result of the newest holder counts.
+    /// Only the result of the newest holder counts, and what a worker completes has no planned part left.
     fn check_finished(&self, hold: &Hold) {
         let world = self.process.world();
+        if let Some(part) = world.with_oracle(|oracle| oracle.part_left(hold.handle)) {
+            let what = format!("{} is completed, but {part} below it is not done", hold.handle);
+            world.fail(Violation::new("a frame comes after its parts", what));
+        }
         let newest = world.with_oracle(|oracle| {
             oracle.frame(hold.handle).and_then(|plain| plain.holder.as_ref()).map(|holder| holder.generation)
         });

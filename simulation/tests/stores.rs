@@ -1,0 +1,116 @@
+//! The simulated store passes the suite that the stores in SQLite and in PostgreSQL have to pass, so that the model
+//! of a store is not a wish.
+
+use std::sync::Arc;
+
+use callstack_core::{LogQuery, Stack, StackOptions, Store};
+use callstack_simulation::medium::{Calm, Kind, Medium};
+use support::faults::{self, Faulty, Place};
+use support::{Queries, Random};
+
+/// A stack in a simulated medium.
+struct Simulated(Arc<Medium>);
+
+impl Simulated {
+    fn open(&self) -> Stack {
+        Stack::with_store(self.0.store(Arc::new(Calm)), StackOptions::default()).unwrap()
+    }
+}
+
+impl Place for Simulated {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.0.store(Arc::new(Calm)))
+    }
+
+    fn stack(&self, store: Faulty) -> Stack {
+        Stack::with_store(store, StackOptions::default()).unwrap()
+    }
+
+    fn commits_logs(&self) -> bool {
+        true
+    }
+
+    fn log(&self) -> String {
+        let stack = self.open();
+        let logs = ["plan-2", "ses_2"].map(|frame| stack.log(frame).read(&LogQuery::default()));
+        logs.into_iter().flatten().flat_map(|page| page.lines).map(|line| line.entry.to_string()).collect()
+    }
+
+    fn check(&self, context: &str) {
+        assert_eq!(self.open().history().check().unwrap(), [""; 0], "{context}");
+    }
+}
+
+fn place(kind: Kind) -> Box<dyn Place> {
+    Box::new(Simulated(Medium::new(kind)))
+}
+
+const KINDS: [Kind; 2] = [Kind::Folder, Kind::Server];
+
+#[test]
+fn a_store_that_fails_at_any_call_changes_nothing() {
+    KINDS.iter().for_each(|kind| faults::a_store_that_fails_at_any_call_changes_nothing(&|| place(*kind)));
+}
+
+#[test]
+fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
+    KINDS.iter().for_each(|kind| faults::a_run_whose_store_fails_at_any_call_goes_on(&|| place(*kind)));
+}
+
+#[test]
+fn an_event_is_kept_whole_or_not_at_all() {
+    KINDS.iter().for_each(|kind| faults::an_event_is_kept_whole_or_not_at_all(&|| place(*kind)));
+}
+
+#[test]
+fn stacks_do_what_a_naive_model_does() {
+    let mut frames = 0;
+    for seed in 0..support::setting("STACK_TEST_CASES", 24) as u64 {
+        let medium = Medium::new(KINDS[seed as usize % 2]);
+        let open = |options| Stack::with_store(medium.store(Arc::new(Calm)), options).unwrap();
+        let length = 50 + seed as usize * 7 % 250;
+        support::model::check_in_store(&mut Random::new(seed + 1), length, seed as usize % 2, &open);
+        let stack = open(StackOptions::default());
+        assert_eq!(stack.history().check().unwrap(), [""; 0], "seed {seed}");
+        frames += stack.state().unwrap().frames.len();
+    }
+    assert!(frames > 100, "{frames} frames in all");
+}
+
+#[test]
+fn a_folder_keeps_the_lock_of_a_process_that_is_silent_and_a_server_ends_its_transaction() {
+    let patience = std::time::Duration::from_secs(1);
+    for kind in KINDS {
+        let medium = Medium::new(kind);
+        let (mut silent, mut other) = (medium.store(Arc::new(Calm)), medium.store(Arc::new(Calm)));
+        silent.begin(patience).unwrap();
+        let begun = other.begin(patience).map_err(|error| error.code());
+        match kind {
+            Kind::Folder => assert_eq!(begun, Err("busy")),
+            Kind::Server => {
+                assert_eq!(begun, Ok(()));
+                other.commit().unwrap();
+                assert_eq!(silent.commit().map_err(|error| error.code()), Err("disconnected"));
+            }
+        }
+        silent.rollback();
+        other.begin(patience).unwrap();
+    }
+}
+
+#[test]
+fn a_power_loss_takes_what_was_not_synced_and_tells_those_who_knew_it() {
+    let medium = Medium::new(Kind::Server);
+    let open = || Stack::with_store(medium.store(Arc::new(Calm)), StackOptions::default()).unwrap();
+    let (stack, other) = (open(), open());
+    stack.push(callstack_core::NewFrame::new("Kept").id("kept")).unwrap();
+    stack.files().flush().unwrap();
+    other.refresh().unwrap();
+    stack.push(callstack_core::NewFrame::new("Lost").id("lost")).unwrap();
+    assert!(medium.lose_power() > 0);
+    assert_eq!(stack.add_decision("kept", "more").unwrap_err().code(), "replaced");
+    other.add_decision("kept", "more").unwrap();
+    assert_eq!(stack.refresh().unwrap_err().code(), "replaced", "it stays so until it opens the stack again");
+    assert_eq!(open().frame("kept").unwrap().decisions, ["more"]);
+    assert!(open().frame("lost").is_err());
+}
