@@ -129,6 +129,14 @@ impl Oracle {
         if holder.kind != HolderKind::Worker {
             return;
         }
+        if plain.status == FrameStatus::InProgress
+            && let Some(what) = self.in_the_way_of_more(event.handle)
+        {
+            let what = format!("{} goes on at event {}, but {what}", event.handle, event.revision);
+            self.violations.push(Violation::new("nothing goes on before what it needs", what));
+        }
+        let Some(plain) = self.frames.get(&event.handle) else { return };
+        let last = plain.holder.as_ref();
         let is_released_now = together
             .iter()
             .any(|other| other.handle == event.handle && matches!(other.change, Change::Released { .. }));
@@ -223,6 +231,27 @@ impl Oracle {
                 }
             }
             next = plain.parent;
+        }
+        None
+    }
+
+    /// What prevents a worker from going on with a frame that has begun.
+    fn in_the_way_of_more(&self, handle: Handle) -> Option<String> {
+        let plain = self.frames.get(&handle)?;
+        for child in &plain.children {
+            let part = &self.frames[child];
+            let is_left = part.status.is_unfinished() || part.status == FrameStatus::Failed;
+            if part.was_planned && part.retried_as.is_none() && is_left {
+                return Some(format!("its part {child} is {}", part.status));
+            }
+        }
+        let mut above = plain.parent;
+        while let Some(parent) = above.and_then(|above| self.frames.get(&above)) {
+            if parent.status != FrameStatus::Planned {
+                let is_over = parent.status.is_finished() || parent.status == FrameStatus::Invalidated;
+                return is_over.then(|| format!("{above:?} above it is {}", parent.status));
+            }
+            above = parent.parent;
         }
         None
     }

@@ -332,6 +332,25 @@ impl Process {
         Ok(stack)
     }
 
+    /// Looks at what others have done. Afterwards its tree shows everything that was committed.
+    ///
+    /// # Errors
+    /// Those of [`Stack::refresh`].
+    pub(crate) fn refresh(&self, stack: &Stack) -> Result<(), Error> {
+        let world = self.world();
+        let acted = world.commands();
+        stack.refresh()?;
+        if acted == world.commands() {
+            let committed = world.with_oracle(Oracle::revision);
+            let known = stack.read(|tree| tree.revision())?;
+            if known < committed {
+                let what = format!("{} is at event {known} after a refresh, of {committed}", self.name);
+                world.fail(Violation::new("a refresh shows what was committed", what));
+            }
+        }
+        Ok(())
+    }
+
     /// True if it has the stack open.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()

@@ -26,7 +26,7 @@ impl Conversation {
 
     fn go_on(&mut self, random: &mut Random) -> Result<(), Error> {
         let stack = self.process.stack()?;
-        stack.refresh()?;
+        self.process.refresh(&stack)?;
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.process.name()));
         let current = self.entered.last().copied();
         match (current, random.below(8)) {

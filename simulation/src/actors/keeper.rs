@@ -20,7 +20,7 @@ impl Keeper {
         let stack = self.process.stack()?;
         let (what, result) = match random.below(10) {
             0..=2 => {
-                let refreshed = stack.refresh().map(drop);
+                let refreshed = self.process.refresh(&stack);
                 let world = self.process.world();
                 let different = world.with_oracle(|oracle| oracle.difference(&stack)).filter(|_| refreshed.is_ok());
                 different.into_iter().for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));

@@ -25,7 +25,7 @@ impl Person {
     /// Does one thing with a frame that looks as if it could be done.
     fn decide(&mut self, random: &mut Random) -> Result<(), Error> {
         let stack = self.process.stack()?;
-        stack.refresh()?;
+        self.process.refresh(&stack)?;
         let own = stack.as_actor(Giver::new(HolderKind::Person, self.process.name()));
         let pick = |random: &mut Random, status: FrameStatus| -> Option<Handle> {
             let found = stack.with_status(status).ok()?;

@@ -1,6 +1,6 @@
 //! A worker: it holds a frame, reads its context, works, and finishes it.
 
-use callstack_core::{Error, Finish, FrameStatus, Hold, NewFrame, NewHold, Results, Settings};
+use callstack_core::{Error, Finish, FrameStatus, Hold, NewFrame, NewHold, Results, Settings, Stack};
 use support::Random;
 
 use super::{Actor, Marked, answered};
@@ -37,7 +37,7 @@ impl Worker {
         let held = stack.work().hold(NewHold::new(self.process.name(), lease));
         let Some(hold) = answered(&mut self.process, "hold", held, &[])? else { return Ok(()) };
         self.process.tell(|| format!("holds {} in generation {}", hold.handle, hold.generation));
-        self.check_context(&stack, &hold);
+        self.check_context(&stack, &hold, random);
         let world = self.process.world();
         let mark = world.mark();
         let results = Results::new(mark.clone());
@@ -53,8 +53,12 @@ impl Worker {
     }
 
     /// The context has the results of what the frame needs, and keeps to its budget.
-    fn check_context(&self, stack: &callstack_core::Stack, hold: &Hold) {
-        let settings = Settings::default();
+    fn check_context(&self, stack: &Stack, hold: &Hold, random: &mut Random) {
+        let mut settings = Settings::default();
+        let is_small = random.once_in(3);
+        if is_small {
+            settings.budget.total = 150 + random.below(400);
+        }
         let Ok(context) = stack.context(hold.handle, &settings) else { return };
         let world = self.process.world();
         if context.tokens > settings.budget.total {
@@ -62,6 +66,9 @@ impl Worker {
             world.fail(Violation::new("a context keeps to its budget", what));
         }
         let Ok(revision) = stack.read(|tree| tree.revision()) else { return };
+        if is_small {
+            return;
+        }
         let missing = world.with_oracle(|oracle| {
             // Another one may have acted meanwhile.
             let frame = oracle.frame(hold.handle).filter(|_| oracle.revision() == revision)?;
