@@ -541,9 +541,15 @@ fuzz: $(CARGO_FUZZ)
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=$$([ $$target = folder ] && echo 5 || echo 30) || exit 1; \
 	done
 
+# Plants the faults of simulation/faults one by one, and says which of them the simulation and the tests of the
+# library catch. Takes hours on two cores: make plant-faults OPTIONS=--tests
+plant-faults:
+	scripts/plant-faults --cargo $(CARGO) $(OPTIONS)
+
 # Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000
-# commands each, 250 kills for each kill test, a stack of 100,000 frames, the C tests with the library that
-# cargo-c installs, and the growth of a stack to a million frames. Takes about an hour on two cores.
+# commands each, 250 kills for each kill test, a stack of 100,000 frames, ten million commands in simulated
+# worlds, the C tests with the library that cargo-c installs, and the growth of a stack to a million frames.
+# Takes about an hour on two cores.
 soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250
@@ -559,6 +565,7 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes hostile::files --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
 	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap context::tokens --nocapture
+	$(CARGO) run --profile soak -p callstack-simulation -- --commands 10000000
 	scripts/install-postgres
 	$(CARGO) test --profile soak -p callstack-postgres --test postgres -- --nocapture
 	tests/c/run cargo-c valgrind

@@ -62,7 +62,8 @@ impl MachineClock {
     }
 
     fn reads(&self, time: &Time) -> u64 {
-        let now = if self.is_stopped.load(Ordering::Relaxed) { self.stopped_at.load(Ordering::Relaxed) } else { time.now() };
+        let now =
+            if self.is_stopped.load(Ordering::Relaxed) { self.stopped_at.load(Ordering::Relaxed) } else { time.now() };
         now.saturating_add_signed(self.ahead.load(Ordering::Relaxed))
     }
 }

@@ -125,6 +125,7 @@ impl Medium {
             number: shared.sessions,
             session: Arc::default(),
             seen: 0,
+            known: 0,
             losses,
         }
     }
@@ -187,8 +188,10 @@ pub struct SimulatedStore {
     fate: Arc<dyn Fate>,
     number: u64,
     session: Arc<Session>,
-    /// The newest event that this store has read or written.
+    /// The newest event up to which this store has read or written all.
     seen: u64,
+    /// The newest event of which this store knows anything.
+    known: u64,
     /// Number of losses of the medium that this store knows.
     losses: usize,
 }
@@ -215,8 +218,8 @@ impl SimulatedStore {
     fn check_connection(&mut self, call: Call) -> Result<()> {
         let mut shared = self.medium.shared.lock();
         let left = shared.losses[self.losses..].iter().copied().min();
-        if left.is_some_and(|left| left < self.seen) {
-            return Err(Error::replaced(self.medium.name(), format!("it has no event {}", self.seen)));
+        if left.is_some_and(|left| left < self.known) {
+            return Err(Error::replaced(self.medium.name(), format!("it has no event {}", self.known)));
         }
         self.losses = shared.losses.len();
         if call != Call::Begin && shared.ended.remove(&self.number) {
@@ -276,6 +279,7 @@ impl Store for SimulatedStore {
             contents.read(query, each)?;
             if query.selects_all() {
                 store.seen = contents.newest();
+                store.known = store.known.max(store.seen);
             }
             Ok(())
         })
@@ -292,7 +296,7 @@ impl Store for SimulatedStore {
     fn snapshot(&mut self, _: Duration) -> Result<Option<Snapshot>> {
         let snapshot = self.contents().snapshot();
         // Events that it shows may be lost before this store reads them.
-        self.seen = snapshot.as_ref().map_or(self.seen, |snapshot| snapshot.revision.max(self.seen));
+        self.known = snapshot.as_ref().map_or(self.known, |snapshot| snapshot.revision.max(self.known));
         Ok(snapshot)
     }
 
@@ -357,6 +361,7 @@ impl Store for SimulatedStore {
             let changed = changed.ok_or_else(|| Error::io("commit", store.medium.name(), "no transaction"))?;
             let new: Vec<Arc<Event>> = changed.after(store.medium.shared.lock().contents.newest());
             store.seen = changed.newest();
+            store.known = store.seen;
             let mut shared = store.medium.shared.lock();
             shared.contents = changed;
             shared.lock = None;

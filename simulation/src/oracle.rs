@@ -97,10 +97,6 @@ impl Oracle {
         self.frames.get(&handle)
     }
 
-    pub(crate) fn frames(&self) -> impl Iterator<Item = (Handle, &Plain)> {
-        self.frames.iter().map(|(handle, plain)| (*handle, plain))
-    }
-
     /// The newest attempt at the work of a frame.
     pub(crate) fn newest(&self, handle: Handle) -> Handle {
         let mut newest = handle;
@@ -121,7 +117,13 @@ impl Oracle {
         if last.is_some_and(|last| last.generation == holder.generation) {
             // It is renewed.
             if last.is_some_and(|last| last.name != holder.name) {
-                let what = format!("{} has {} and {} in generation {}", event.handle, last.unwrap().name, holder.name, holder.generation);
+                let what = format!(
+                    "{} has {} and {} in generation {}",
+                    event.handle,
+                    last.unwrap().name,
+                    holder.name,
+                    holder.generation
+                );
                 self.violations.push(Violation::new("a frame has one holder", what));
             }
             return;
@@ -173,9 +175,16 @@ impl Oracle {
     fn check_interruption(&mut self, event: &Event) {
         let holder = self.frames.get(&event.handle).and_then(|plain| plain.holder.as_ref());
         if let Some(holder) = holder.filter(|holder| !has_ended(holder, event.time)) {
-            let what = format!("{} of {} ends at {:?}, and not at {}", event.handle, holder.name, holder.until, event.time);
+            let what =
+                format!("{} of {} ends at {:?}, and not at {}", event.handle, holder.name, holder.until, event.time);
             self.violations.push(Violation::new("a lease lasts until its end", what));
         }
+    }
+
+    /// True if a worker was the last to hold a frame.
+    pub(crate) fn is_of_worker(&self, handle: Handle) -> bool {
+        let holder = self.frames.get(&handle).and_then(|plain| plain.holder.as_ref());
+        holder.is_some_and(|holder| holder.kind == HolderKind::Worker)
     }
 
     /// A planned part of a frame that is not done.
@@ -211,7 +220,8 @@ impl Oracle {
         let plain = self.frames.get(&handle)?;
         for child in &plain.children {
             let other = &self.frames[child];
-            if other.retried_as.is_none() && !matches!(other.status, FrameStatus::Completed | FrameStatus::Invalidated) {
+            if other.retried_as.is_none() && !matches!(other.status, FrameStatus::Completed | FrameStatus::Invalidated)
+            {
                 return Some(format!("its part {child} is {}", other.status));
             }
         }
@@ -379,7 +389,9 @@ impl Oracle {
         }
         if let Some(parent) = parent {
             let before = self.frames.get(&handle).and_then(|plain| plain.parent);
-            before.into_iter().for_each(|before| self.change(before, |plain| plain.children.retain(|child| *child != handle)));
+            before
+                .into_iter()
+                .for_each(|before| self.change(before, |plain| plain.children.retain(|child| *child != handle)));
             parent.into_iter().for_each(|parent| self.change(parent, |plain| plain.children.push(handle)));
             self.change(handle, |plain| plain.parent = parent);
         }

@@ -22,7 +22,7 @@ const SHRINKING_RUNS: usize = 1_500;
 /// A run that has ended.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// Number of steps.
+    /// Number of commands that stacks have begun to decide.
     pub commands: u64,
     /// A hash of all events: two runs of a schedule have the same.
     pub hash: u64,
@@ -176,6 +176,17 @@ fn clear_the_way(world: &Arc<World>, stack: &Stack) -> bool {
         did |= stack.resume(frame).is_ok();
     }
     for frame in way.ended {
+        // What another attempt has completed keeps nothing from beginning.
+        let is_done = world.with_oracle(|oracle| {
+            let newest = oracle.newest(frame);
+            newest != frame && oracle.frame(newest).is_some_and(|plain| plain.status == FrameStatus::Completed)
+        });
+        if is_done {
+            world.fail(Violation::new(
+                "what is in the way is not done",
+                format!("{frame} is named, and was done again"),
+            ));
+        }
         did |= stack.retry(frame, None).is_ok() || take_out(stack, frame);
     }
     for frame in way.circle {
@@ -183,12 +194,14 @@ fn clear_the_way(world: &Arc<World>, stack: &Stack) -> bool {
         edit.depends_on = Some(Vec::new());
         did |= stack.edit(frame, edit).is_ok();
     }
-    // What persons and conversations have begun, they end, the innermost first.
+    // What persons and conversations have begun, they end, the innermost first. Workers have the rest.
     let open = stack.read(|tree| {
         let is_innermost = |frame: &Handle| !tree.node(*frame).has_unfinished_below();
-        let open = tree.handles().filter(|frame| tree.node(*frame).status().is_open());
+        let open = tree.with_status(FrameStatus::InProgress);
         open.filter(is_innermost).collect::<Vec<_>>()
     });
+    let is_by_hand = |frame: &Handle| world.with_oracle(|oracle| !oracle.is_of_worker(*frame));
+    let open = open.map(|open| open.into_iter().filter(is_by_hand).collect::<Vec<_>>());
     // If nothing else can be done, their parts wait for them, and are left.
     let by_hand = if did || open.as_ref().is_ok_and(|open| !open.is_empty()) { Vec::new() } else { way.by_hand };
     for frame in open.unwrap_or_default().into_iter().chain(by_hand) {
@@ -197,11 +210,12 @@ fn clear_the_way(world: &Arc<World>, stack: &Stack) -> bool {
     did
 }
 
-/// Takes a frame that has ended out of the needs of others, and what is planned below it out of the plan.
+/// Takes a frame that has ended out of the needs of others, and what is left below it out of the plan.
 fn take_out(stack: &Stack, ended: Handle) -> bool {
     let found = stack.read(|tree| {
         let planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
-        let below: Vec<Handle> = tree.descendants(ended).filter(planned).collect();
+        let is_left = |frame: &Handle| tree.node(*frame).status().is_unfinished();
+        let below: Vec<Handle> = tree.descendants(ended).filter(is_left).collect();
         let dependents: Vec<Handle> = tree.handles().filter(planned).collect();
         let needs = |frame: &Handle| {
             let kept: Vec<Handle> = tree.node(*frame).dependencies().to_vec();
@@ -225,9 +239,8 @@ fn take_out(stack: &Stack, ended: Handle) -> bool {
 
 /// No frame is stuck.
 fn check_done(world: &Arc<World>, stack: &Stack) {
-    let left = stack.read(|tree| {
-        tree.handles().filter(|frame| tree.node(*frame).status().is_unfinished()).collect::<Vec<_>>()
-    });
+    let left = stack
+        .read(|tree| tree.handles().filter(|frame| tree.node(*frame).status().is_unfinished()).collect::<Vec<_>>());
     let Ok(left) = left else { return };
     if let Some(first) = left.first() {
         let stands = |frame: &Handle| world.with_oracle(|oracle| oracle.stands(*frame));

@@ -89,6 +89,9 @@ pub struct World {
     is_stormy: AtomicBool,
     /// How often events were lost with the power.
     losses: AtomicUsize,
+    /// Number of steps of actors.
+    steps: AtomicU64,
+    /// Number of commands that a stack has begun to decide.
     commands: AtomicU64,
     marks: AtomicU64,
 }
@@ -136,6 +139,7 @@ impl World {
                 failure: Mutex::default(),
                 is_stormy: AtomicBool::new(true),
                 losses: AtomicUsize::new(0),
+                steps: AtomicU64::new(0),
                 commands: AtomicU64::new(0),
                 marks: AtomicU64::new(0),
             }
@@ -174,7 +178,7 @@ impl World {
             actor.die();
         }
         self.running.lock().push(Running { actor: number, calls: 0, strikes });
-        self.commands.fetch_add(1, Ordering::Relaxed);
+        self.steps.fetch_add(1, Ordering::Relaxed);
         actor.act(&mut Random::new(step.choice));
         self.running.lock().pop();
         if actor.process().has_died() {
@@ -216,9 +220,14 @@ impl World {
         self.losses.load(Ordering::Relaxed)
     }
 
-    /// Number of steps that actors have made.
+    /// Number of commands that stacks have begun to decide.
     pub fn commands(&self) -> u64 {
         self.commands.load(Ordering::Relaxed)
+    }
+
+    /// Number of steps that actors have made.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     /// A hash of everything that was committed.
@@ -247,6 +256,11 @@ impl World {
         Stack::with_store(self.medium.store(calm), self.options(0)).expect("the stack opens")
     }
 
+    /// A command begins with a transaction.
+    fn count(&self, call: Call) {
+        self.commands.fetch_add(u64::from(call == Call::Begin), Ordering::Relaxed);
+    }
+
     fn committed(&self, events: &[Arc<Event>]) {
         let mut oracle = self.oracle.lock();
         oracle.follow(events);
@@ -271,7 +285,9 @@ impl World {
         *self.oracle.lock() = Oracle::of(&events);
         drop(events);
         self.losses.fetch_add(1, Ordering::Relaxed);
-        self.story.lock().tell(self.time.passed(), 0, "the world", &|| format!("the power fails, {lost} events are lost"));
+        self.story
+            .lock()
+            .tell(self.time.passed(), 0, "the world", &|| format!("the power fails, {lost} events are lost"));
     }
 }
 
@@ -279,7 +295,8 @@ impl World {
 struct Watching(Weak<World>);
 
 impl Fate for Watching {
-    fn strike(&self, _: Call) -> Outcome {
+    fn strike(&self, call: Call) -> Outcome {
+        self.0.upgrade().into_iter().for_each(|world| world.count(call));
         Outcome::Done
     }
 
@@ -338,9 +355,9 @@ impl Process {
     /// Those of [`Stack::refresh`].
     pub(crate) fn refresh(&self, stack: &Stack) -> Result<(), Error> {
         let world = self.world();
-        let acted = world.commands();
+        let acted = world.steps();
         stack.refresh()?;
-        if acted == world.commands() {
+        if acted == world.steps() {
             let committed = world.with_oracle(Oracle::revision);
             let known = stack.read(|tree| tree.revision())?;
             if known < committed {
@@ -408,6 +425,7 @@ impl Fate for ProcessFate {
         if self.is_dead.load(Ordering::Relaxed) {
             return dead();
         }
+        world.count(call);
         let Some(blow) = self.blow(&world) else { return Outcome::Done };
         if !matches!(blow, Blow::Meanwhile(_)) {
             world.tell(self.number, &|| format!("[{blow} at {call:?}]"));
@@ -424,11 +442,15 @@ impl Fate for ProcessFate {
                 self.is_dead.store(true, Ordering::Relaxed);
                 Outcome::DoneAndFails(Error::io("reach", "the stack", "the process has died"))
             }
-            Blow::Busy if call == Call::Begin => Outcome::Fails(Error::Busy { path: "the stack".into(), waited: 10_000 }),
+            Blow::Busy if call == Call::Begin => {
+                Outcome::Fails(Error::Busy { path: "the stack".into(), waited: 10_000 })
+            }
             Blow::Full if matches!(call, Call::Append | Call::Snapshot | Call::Commit) => {
                 Outcome::Fails(Error::disk_full("the stack"))
             }
-            Blow::Lost if is_server => Outcome::Fails(Error::disconnected(name, "the connection is lost", call == Call::Commit)),
+            Blow::Lost if is_server => {
+                Outcome::Fails(Error::disconnected(name, "the connection is lost", call == Call::Commit))
+            }
             Blow::AnswerLost if is_server && call == Call::Commit => {
                 Outcome::DoneAndFails(Error::disconnected(name, "the answer is lost", true))
             }

@@ -9,7 +9,14 @@ use crate::world::Process;
 
 /// What an agent may be told, because others act too.
 const REFUSALS: [&str; 9] = [
-    "unknown_frame", "transition", "parent_closed", "parent_planned", "not_open", "held", "not_ready", "parts_left",
+    "unknown_frame",
+    "transition",
+    "parent_closed",
+    "parent_planned",
+    "not_open",
+    "held",
+    "not_ready",
+    "parts_left",
     "hold_lost",
 ];
 

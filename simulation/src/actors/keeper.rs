@@ -18,18 +18,20 @@ impl Keeper {
 
     fn keep(&mut self, random: &mut Random) -> Result<(), Error> {
         let stack = self.process.stack()?;
-        let (what, result) = match random.below(10) {
-            0..=2 => {
+        let (what, result) = match random.below(40) {
+            0..=15 => {
                 let refreshed = self.process.refresh(&stack);
                 let world = self.process.world();
                 let different = world.with_oracle(|oracle| oracle.difference(&stack)).filter(|_| refreshed.is_ok());
-                different.into_iter().for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
+                different
+                    .into_iter()
+                    .for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
                 ("refresh", refreshed)
             }
-            3..=4 => ("flush", stack.files().flush()),
-            5 => ("compact", stack.history().compact(u64::MAX).map(drop)),
-            6 => ("repair", stack.upkeep().repair().map(drop)),
-            7 => {
+            16..=25 => ("flush", stack.files().flush()),
+            26 => ("compact", stack.history().compact(u64::MAX).map(drop)),
+            27 => ("repair", stack.upkeep().repair().map(drop)),
+            28 => {
                 let found = stack.history().check();
                 if let Ok(found) = &found
                     && !found.is_empty()
@@ -39,7 +41,7 @@ impl Keeper {
                 }
                 ("check", found.map(drop))
             }
-            8 => {
+            29..=32 => {
                 stack.work().note_interruptions();
                 return Ok(());
             }

@@ -8,8 +8,21 @@ use crate::world::Process;
 
 /// What a person may be told, because others act too.
 const REFUSALS: [&str; 16] = [
-    "unknown_frame", "transition", "parent_closed", "parent_planned", "dependency", "parent_circle", "not_open", "held",
-    "not_blocked", "not_planned", "not_ready", "wait_circle", "not_retriable", "retry_link", "nothing_to_undo",
+    "unknown_frame",
+    "transition",
+    "parent_closed",
+    "parent_planned",
+    "dependency",
+    "parent_circle",
+    "not_open",
+    "held",
+    "not_blocked",
+    "not_planned",
+    "not_ready",
+    "wait_circle",
+    "not_retriable",
+    "retry_link",
+    "nothing_to_undo",
     "not_undone",
 ];
 

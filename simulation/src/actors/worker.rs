@@ -73,10 +73,12 @@ impl Worker {
             // Another one may have acted meanwhile.
             let frame = oracle.frame(hold.handle).filter(|_| oracle.revision() == revision)?;
             let needed: Vec<_> = frame.depends_on.iter().map(|other| oracle.newest(*other)).collect();
-            let few = needed.iter().take(4);
-            let results = few.filter_map(|other| Some((other, oracle.frame(*other)?.results.clone()?)));
-            let mut missing = results.filter(|(_, results)| !context.xml.contains(results.trim()));
-            missing.next().map(|(other, results)| format!("{} needs {other}, but its context has no `{results}`", hold.handle))
+            let few = needed.iter().take(4).filter_map(|other| Some((other, oracle.frame(*other)?)));
+            // One that is open again, or was taken out, has no results that count.
+            let done = few.filter(|(_, frame)| frame.status == FrameStatus::Completed);
+            let mut results = done.filter_map(|(other, frame)| Some((other, frame.results.as_ref()?)));
+            let (other, results) = results.find(|(_, results)| !context.xml.contains(results.trim()))?;
+            Some(format!("{} needs {other}, but its context has no `{results}`", hold.handle))
         });
         missing.into_iter().for_each(|what| world.fail(Violation::new("a context has what the frame needs", what)));
     }
@@ -111,10 +113,10 @@ impl Worker {
         let is_done = matches!(finish, Finish::Done(_));
         let marked = is_done.then(|| Marked::begin(&self.process, task.mark.clone()));
         let world = self.process.world();
-        let acted = world.commands();
+        let acted = world.steps();
         let status = world.with_oracle(|oracle| oracle.frame(hold.handle).map(|plain| plain.status));
         let finished = stack.work().finish(&hold, finish);
-        if finished.is_ok() && status != Some(FrameStatus::InProgress) && acted == world.commands() {
+        if finished.is_ok() && status != Some(FrameStatus::InProgress) && acted == world.steps() {
             let what = format!("{} was {status:?} when it was finished", hold.handle);
             world.fail(Violation::new("what was stopped is not finished", what));
         }
@@ -142,7 +144,8 @@ impl Worker {
             oracle.frame(hold.handle).and_then(|plain| plain.holder.as_ref()).map(|holder| holder.generation)
         });
         if newest.is_some_and(|newest| newest > hold.generation) && world.losses() == 0 {
-            let what = format!("{} was finished in generation {}, but {newest:?} holds it", hold.handle, hold.generation);
+            let what =
+                format!("{} was finished in generation {}, but {newest:?} holds it", hold.handle, hold.generation);
             world.fail(Violation::new("only the newest holder counts", what));
         }
     }

@@ -100,7 +100,8 @@ impl Contents {
         for event in events {
             let (next, base) = (self.newest() + 1, self.base_revision());
             // The events of a compacted history have gaps up to the base.
-            let is_within_base = event.revision <= base && self.events.newest().is_none_or(|last| last.revision < event.revision);
+            let is_within_base =
+                event.revision <= base && self.events.newest().is_none_or(|last| last.revision < event.revision);
             if event.revision != next && !is_within_base {
                 return Err(Error::History { revision: event.revision, message: format!("event {next} is next") });
             }

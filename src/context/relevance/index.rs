@@ -308,8 +308,8 @@ mod tests {
 
     use super::*;
     use crate::context::relevance::Extent;
-    use crate::context::relevance::words::beginning;
     use crate::context::relevance::tests::query_of;
+    use crate::context::relevance::words::beginning;
     use crate::context::relevance::{Scored, Standpoint};
     use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;
