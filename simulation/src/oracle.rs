@@ -277,9 +277,12 @@ impl Oracle {
                 next.extend(plain.depends_on.iter().map(|dependency| self.newest(*dependency)));
                 next.extend(&plain.children);
                 // A planned frame waits for what the planned frames above it need.
-                let above = plain.parent.filter(|_| plain.status == FrameStatus::Planned);
-                let above = above.and_then(|parent| self.frames.get(&parent));
-                above.into_iter().for_each(|above| next.extend(&above.depends_on));
+                let mut above = plain.parent.filter(|_| plain.status == FrameStatus::Planned);
+                while let Some(parent) = above.and_then(|above| self.frames.get(&above)) {
+                    let is_planned = parent.status == FrameStatus::Planned;
+                    next.extend(parent.depends_on.iter().filter(|_| is_planned).map(|other| self.newest(*other)));
+                    above = parent.parent.filter(|_| is_planned);
+                }
             }
         }
         false
@@ -316,6 +319,9 @@ impl Oracle {
                 }
             }),
             Change::IdReplaced { session_id } => {
+                if let Some(plain) = self.frames.get(&handle) {
+                    self.ids.remove(&plain.id);
+                }
                 self.ids.insert(session_id.clone(), handle);
                 self.change(handle, |plain| plain.id.clone_from(session_id));
             }

@@ -53,7 +53,8 @@ impl Setting {
         };
         let workers = 1 + random.below(5);
         let mut actors = vec![ActorKind::Worker; workers];
-        let others = [ActorKind::Person, ActorKind::Conversation, ActorKind::Importer, ActorKind::Keeper];
+        let others =
+            [ActorKind::Person, ActorKind::Conversation, ActorKind::Importer, ActorKind::Keeper, ActorKind::Host];
         for kind in others {
             let count = random.below(3);
             actors.extend(std::iter::repeat_n(kind, count));

@@ -54,6 +54,23 @@ fn parts_wait_for_what_the_planned_frames_above_them_need_and_come_before_the_wh
     assert_eq!(stack.ready().unwrap(), [f(1)]);
 }
 
+/// What is above does not wait for a frame that waits for this part of it. A frame that has ended waits for nothing.
+#[test]
+fn a_frame_that_waits_for_what_has_ended_does_not_wait_for_a_part_below_that() {
+    let stack = Stack::in_memory();
+    let shop = stack.plan(NewFrame::new("Shop").root()).unwrap();
+    let mail = stack.plan(NewFrame::new("Mail").root().depends_on(shop)).unwrap();
+    let part = stack.plan(NewFrame::new("Part of the mail").below(mail)).unwrap();
+    let other = stack.plan(NewFrame::new("Other").root()).unwrap();
+    stack.plan(NewFrame::new("Below it").below(other).depends_on(part)).unwrap();
+    stack.plan(NewFrame::new("Part of the shop").below(shop).depends_on(other)).unwrap();
+    let obstacle = || stack.read(|tree| tree.can_begin(part, Parts::First)).unwrap();
+    stack.activate(other).unwrap();
+    assert_eq!(obstacle(), Ok(()), "the shop waits for it");
+    stack.pop(other, PopStatus::Failed, "no").unwrap();
+    assert_eq!(obstacle(), Err(Obstacle::Dependency { frame: mail, dependency: shop }));
+}
+
 #[test]
 fn what_is_above_has_begun_so_it_has_what_it_needs() {
     let stack = plan();

@@ -1,6 +1,7 @@
 //! Those who act in a world: each is a process of a machine that uses the library as a program does.
 
 mod conversation;
+mod host;
 mod importer;
 mod keeper;
 mod person;
@@ -21,6 +22,8 @@ pub enum Kind {
     Person,
     /// An agent that pushes and pops frames in one conversation.
     Conversation,
+    /// A host whose agents work in sessions.
+    Host,
     /// Brings a plan up to date with its file.
     Importer,
     /// Makes snapshots, compacts the history, and looks whether it is sound.
@@ -34,6 +37,7 @@ impl Kind {
             Self::Worker => "worker",
             Self::Person => "person",
             Self::Conversation => "conversation",
+            Self::Host => "host",
             Self::Importer => "importer",
             Self::Keeper => "keeper",
         }
@@ -45,6 +49,7 @@ impl Kind {
             Self::Worker => Box::new(worker::Worker::new(process)),
             Self::Person => Box::new(person::Person::new(process)),
             Self::Conversation => Box::new(conversation::Conversation::new(process)),
+            Self::Host => Box::new(host::Host::new(process)),
             Self::Importer => Box::new(importer::Importer::new(process)),
             Self::Keeper => Box::new(keeper::Keeper::new(process)),
         }

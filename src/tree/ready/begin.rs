@@ -163,13 +163,20 @@ impl Tree {
             if frame == dependency {
                 return true;
             }
-            // A frame that depends on this frame waits with all its parts, and the frames above this frame
-            // come after it.
-            let dependents =
-                self.dependents(frame).iter().filter(|other| self.node(**other).status() == FrameStatus::Planned);
-            let waiting = dependents.flat_map(|other| iter::once(*other).chain(self.unfinished_below(*other)));
-            pending.extend(waiting.filter(|other| seen.insert(*other)));
-            let above = self.ancestors(frame).take_while(|above| *above != whole && !self.is_ancestor(*above, whole));
+            // A frame that depends on this frame waits with its planned parts, and the open frames above this
+            // frame come after it. A part that has begun does not wait for what is needed above it.
+            let mut waiting: Vec<Handle> = self.dependents(frame).to_vec();
+            while let Some(other) = waiting.pop() {
+                if self.status(other) == FrameStatus::Planned && seen.insert(other) {
+                    step();
+                    pending.push(other);
+                    waiting.extend(self.children(other));
+                }
+            }
+            let comes_after = |above: &Handle| {
+                self.status(*above).is_unfinished() && *above != whole && !self.is_ancestor(*above, whole)
+            };
+            let above = self.ancestors(frame).take_while(comes_after);
             // What is above a frame that was seen was seen too, or is still to come.
             pending.extend(above.take_while(|above| seen.insert(*above)));
         }
