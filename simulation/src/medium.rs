@@ -65,6 +65,10 @@ pub trait Fate: Send + Sync {
     fn strike(&self, call: Call) -> Outcome;
     /// A call waits for a lock that another process has, at most for this time.
     fn wait(&self, patience: Duration);
+    /// False: a commit is acknowledged and forgotten. No real medium does that; it shows that the rules see it.
+    fn keeps(&self) -> bool {
+        true
+    }
     /// Events are kept.
     fn committed(&self, events: &[Arc<Event>]);
 }
@@ -359,6 +363,10 @@ impl Store for SimulatedStore {
         self.call(Call::Commit, |store| {
             let changed = store.session.0.lock().take();
             let changed = changed.ok_or_else(|| Error::io("commit", store.medium.name(), "no transaction"))?;
+            if !store.fate.keeps() {
+                store.unlock();
+                return Ok(());
+            }
             let new: Vec<Arc<Event>> = changed.after(store.medium.shared.lock().contents.newest());
             store.seen = changed.newest();
             store.known = store.seen;

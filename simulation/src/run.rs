@@ -88,15 +88,19 @@ pub fn run_again(seed: u64, steps: &str, plans: &Plans) -> Result<Ran, ScheduleE
 
 /// Finds the shortest schedule with which the world of a seed still breaks the same rule. `None`: it breaks none.
 pub fn explain(seed: u64, plans: &Plans) -> Option<Found> {
-    let setting = Setting::draw(seed);
-    let steps = steps_of(seed, &setting);
-    let failure = run_steps(&setting, plans, &steps, Story::default()).failure?;
+    explain_in(&Setting::draw(seed), seed, plans)
+}
+
+/// As [`explain`], in another world.
+pub fn explain_in(setting: &Setting, seed: u64, plans: &Plans) -> Option<Found> {
+    let steps = steps_of(seed, setting);
+    let failure = run_steps(setting, plans, &steps, Story::default()).failure?;
     let fails = |steps: &[Step]| {
-        let found = run_steps(&setting, plans, steps, Story::default()).failure;
+        let found = run_steps(setting, plans, steps, Story::default()).failure;
         found.is_some_and(|found| found.rule == failure.rule)
     };
     let steps = schedule::shrunk(&steps, SHRINKING_RUNS, fails);
-    let ran = run_steps(&setting, plans, &steps, Story::telling());
+    let ran = run_steps(setting, plans, &steps, Story::telling());
     Some(Found { seed, failure: ran.failure.unwrap_or(failure), steps, story: ran.story })
 }
 

@@ -32,6 +32,8 @@ pub struct Setting {
     pub actors: Vec<(ActorKind, usize)>,
     /// By how much the clock of each machine is wrong, in milliseconds. `None`: it stands still.
     pub clocks: Vec<Option<i64>>,
+    /// True: the medium forgets some of the commits that it has acknowledged.
+    pub is_forgetful: bool,
     /// The seed of the plan with which it begins.
     pub plan: u64,
     /// The most frames of that plan.
@@ -63,6 +65,7 @@ impl Setting {
             kind: if random.once_in(2) { Kind::Folder } else { Kind::Server },
             is_durable: random.once_in(2),
             actors: actors.into_iter().map(|kind| (kind, random.below(machines))).collect(),
+            is_forgetful: false,
             clocks: (0..machines).map(|_| clock(random)).collect(),
             plan: random.next(),
             size: [4, 12, 40, 120][random.below(4)],
@@ -474,6 +477,11 @@ impl Fate for ProcessFate {
             }
             _ => Outcome::Done,
         }
+    }
+
+    fn keeps(&self) -> bool {
+        let is_forgetful = |world: &Arc<World>| world.setting.is_forgetful && world.commands().is_multiple_of(7);
+        !self.world.upgrade().as_ref().is_some_and(is_forgetful)
     }
 
     fn wait(&self, patience: Duration) {

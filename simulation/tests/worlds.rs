@@ -1,9 +1,11 @@
-//! Simulated worlds: fixed seeds, fresh seeds, and the seeds that once found a fault.
+//! Simulated worlds: fixed seeds, fresh seeds, and what is said of a seed that breaks a rule.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use callstack_simulation::plans::Plans;
-use callstack_simulation::run::{Found, explain, run, run_again};
+use callstack_simulation::run::{Found, explain, explain_in, run, run_again, steps_of};
+use callstack_simulation::schedule;
+use callstack_simulation::world::Setting;
 
 fn plans() -> Plans {
     Plans::read(&support::data("plans"))
@@ -13,12 +15,6 @@ fn plans() -> Plans {
 fn told(found: &Found) -> String {
     let Found { seed, failure, story, .. } = found;
     format!("{story}\n\nseed {seed} breaks: {}\n{}\n\n{}", failure.rule, failure.what, found.test())
-}
-
-/// Runs a seed again with a schedule that once broke a rule.
-fn check_again(seed: u64, steps: &str) {
-    let ran = run_again(seed, steps, &plans()).unwrap();
-    assert!(ran.failure.is_none(), "{}\n\nbreaks: {:?}", ran.story, ran.failure);
 }
 
 /// Runs worlds for a time, at least a few.
@@ -55,24 +51,25 @@ fn a_seed_is_repeated_to_the_byte() {
     }
 }
 
-/// Frames that waited for each other through a part stood still without a word: a part needed what waits for the
-/// whole.
 #[test]
-fn seed_11() {
-    check_again(
-        11,
-        "
-            13078 2 580179
-            1839 3 c75b13
-            59 1 74611e
-            21 1 cba95
-            5112 0 303945
-            32 3 ae77ef
-            618 0 ec2166
-            3905 2 822ae0
-            3594 0 564fb9
-            46276 2 a78306
-            41 3 1ba8b0
-        ",
-    );
+fn a_schedule_is_repeated_from_its_text() {
+    let plans = plans();
+    let setting = Setting::draw(5);
+    let ran = run_again(5, &schedule::written(&steps_of(5, &setting)), &plans).unwrap();
+    assert_eq!(ran.hash, run(5, &plans).hash);
+    assert!(ran.story.contains("holds f"), "{}", ran.story);
+    assert!(run_again(5, "1 2 z", &plans).is_err());
+}
+
+/// A simulation that finds nothing may be blind.
+#[test]
+fn a_medium_that_forgets_is_found_and_explained_in_few_steps() {
+    let plans = plans();
+    for seed in 1..4 {
+        let setting = Setting { is_forgetful: true, ..Setting::draw(seed) };
+        let found = explain_in(&setting, seed, &plans).expect("it is found");
+        assert!(found.steps.len() < steps_of(seed, &setting).len(), "{}", found.story);
+        assert!(found.story.contains("BROKEN"), "{}", found.story);
+        assert!(found.test().contains(&format!("fn seed_{seed}()")), "{}", found.test());
+    }
 }

@@ -18,8 +18,8 @@ impl Keeper {
 
     fn keep(&mut self, random: &mut Random) -> Result<(), Error> {
         let stack = self.process.stack()?;
-        let (what, result) = match random.below(40) {
-            0..=15 => {
+        let (what, result) = match random.below(60) {
+            0..=23 => {
                 let refreshed = self.process.refresh(&stack);
                 let world = self.process.world();
                 let different = world.with_oracle(|oracle| oracle.difference(&stack)).filter(|_| refreshed.is_ok());
@@ -28,10 +28,10 @@ impl Keeper {
                     .for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
                 ("refresh", refreshed)
             }
-            16..=25 => ("flush", stack.files().flush()),
-            26 => ("compact", stack.history().compact(u64::MAX).map(drop)),
-            27 => ("repair", stack.upkeep().repair().map(drop)),
-            28 => {
+            24..=35 => ("flush", stack.files().flush()),
+            36 => ("compact", stack.history().compact(u64::MAX).map(drop)),
+            37 => ("repair", stack.upkeep().repair().map(drop)),
+            38 => {
                 let found = stack.history().check();
                 if let Ok(found) = &found
                     && !found.is_empty()
@@ -41,7 +41,7 @@ impl Keeper {
                 }
                 ("check", found.map(drop))
             }
-            29..=32 => {
+            39..=44 => {
                 stack.work().note_interruptions();
                 return Ok(());
             }

@@ -128,7 +128,7 @@ pub(crate) fn answered<T>(
     };
     if !is_expected {
         let what = format!("{command} of {} fails with {}: {error}", process.name(), error.code());
-        world.fail(Violation::new("nobody meets an error that is not theirs", what));
+        world.fail(Violation::new("no actor meets an unexpected error", what));
     }
     if error.code() == "replaced" {
         // As the error advises.
