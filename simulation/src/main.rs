@@ -18,7 +18,7 @@ struct Options {
     /// How long to run, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// How many commands of actors to run; the time does not count then
+    /// How many commands stacks decide, those of the plan and of the end included; the time does not count then
     #[arg(long)]
     commands: Option<u64>,
     /// Run only the world of the first seed, with the schedule of this file
@@ -43,9 +43,11 @@ fn main() -> ExitCode {
     while !is_over(commands) {
         let ran = run(seed, &plans);
         commands += ran.commands;
-        if ran.failure.is_some()
-            && let Some(found) = explain(seed, &plans)
-        {
+        if let Some(failure) = ran.failure {
+            let Some(found) = explain(seed, &plans) else {
+                println!("seed {seed} breaks: {}\n{}\nbut not when it is repeated", failure.rule, failure.what);
+                return ExitCode::FAILURE;
+            };
             println!("{}\n\nseed {seed} breaks: {}\n{}\n", found.story, found.failure.rule, found.failure.what);
             println!("{}", found.test());
             return ExitCode::FAILURE;

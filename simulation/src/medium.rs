@@ -20,6 +20,10 @@ use parking_lot::Mutex;
 use self::archive::{Logs, MediumArchive};
 use self::contents::Contents;
 
+/// How long a call waits for the lock of another process: the usual time limit of a call. A server has ended the
+/// transaction of a silent process by then.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
 /// What the medium is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -63,8 +67,8 @@ pub enum Outcome {
 pub trait Fate: Send + Sync {
     /// Called before each call. The world may let other processes act meanwhile.
     fn strike(&self, call: Call) -> Outcome;
-    /// A call waits for a lock that another process has, at most for this time.
-    fn wait(&self, patience: Duration);
+    /// A call waits for a lock that another process has, for this time.
+    fn wait(&self, span: Duration);
     /// False: a commit is acknowledged and forgotten. No real medium does that; it shows that the rules see it.
     fn keeps(&self) -> bool {
         true
@@ -163,6 +167,12 @@ impl Medium {
         (before - left) as usize
     }
 
+    /// Number of events that a power loss would take.
+    pub fn unsynced(&self) -> u64 {
+        let shared = self.shared.lock();
+        shared.contents.newest() - shared.synced.newest()
+    }
+
     /// Everything that is kept is on the disk, or on the standby.
     pub fn sync(&self) {
         let mut shared = self.shared.lock();
@@ -245,14 +255,15 @@ impl SimulatedStore {
         change(contents)
     }
 
-    fn lock(&mut self, patience: Duration) -> Result<()> {
+    fn lock(&mut self) -> Result<()> {
         let holder = self.medium.shared.lock().lock;
         if let Some(holder) = holder.filter(|holder| *holder != self.number) {
-            self.fate.wait(patience);
+            // Not the patience, which the library measures by the clock of the real machine.
+            self.fate.wait(LOCK_WAIT);
             let mut shared = self.medium.shared.lock();
             if shared.lock == Some(holder) {
                 if self.medium.kind == Kind::Folder {
-                    let waited = patience.as_millis() as u64;
+                    let waited = LOCK_WAIT.as_millis() as u64;
                     return Err(Error::Busy { path: self.medium.name().to_owned(), waited });
                 }
                 shared.ended.insert(holder);
@@ -272,9 +283,9 @@ impl SimulatedStore {
 }
 
 impl Store for SimulatedStore {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
+    fn begin(&mut self, _: Duration) -> Result<()> {
         self.rollback();
-        self.call(Call::Begin, |store| store.lock(patience))
+        self.call(Call::Begin, Self::lock)
     }
 
     fn read(&mut self, query: &EventQuery, _: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {

@@ -128,6 +128,14 @@ impl Oracle {
             }
             return;
         }
+        if holder.kind == HolderKind::Conversation && plain.status == FrameStatus::Planned {
+            // A conversation can begin a frame before its parts, and works on them in it.
+            let what = self.needs_in_the_way(event.handle);
+            if let Some(what) = what.filter(|_| holder.name.starts_with("conversation")) {
+                let what = format!("{} has begun at event {}, but {what}", event.handle, event.revision);
+                self.violations.push(Violation::new("nothing begins before what it needs", what));
+            }
+        }
         if holder.kind != HolderKind::Worker {
             return;
         }
@@ -181,6 +189,17 @@ impl Oracle {
         }
     }
 
+    /// Why frames that are said to wait for each other do not.
+    pub(crate) fn is_no_circle(&self, frames: &[Handle]) -> Option<String> {
+        let next = frames.iter().skip(1).chain(frames.first());
+        frames.iter().zip(next).find_map(|(frame, next)| {
+            let plain = self.frames.get(frame)?;
+            let needs = |other: &Handle| self.newest(*other) == *next;
+            let is_waiting = plain.children.contains(next) || plain.depends_on.iter().any(needs);
+            (!is_waiting).then(|| format!("{frame} is said to wait for {next}"))
+        })
+    }
+
     /// True if a worker was the last to hold a frame.
     pub(crate) fn is_of_worker(&self, handle: Handle) -> bool {
         let holder = self.frames.get(&handle).and_then(|plain| plain.holder.as_ref());
@@ -202,13 +221,19 @@ impl Oracle {
             if tree.revision() != self.revision {
                 return None;
             }
+            if tree.len() != self.frames.len() {
+                return Some(format!("it has {} frames, and its events say {}", tree.len(), self.frames.len()));
+            }
             let generation = |holder: Option<u64>| holder.unwrap_or_default();
             self.frames.iter().find_map(|(handle, plain)| {
                 let node = tree.node(*handle);
                 let held = node.record().holder.as_ref().map(|holder| holder.generation);
+                let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
                 let here = (node.status(), node.session_id(), node.parent(), generation(held));
+                let here = (here, sorted(node.children()), node.retried_as());
                 let held = plain.holder.as_ref().map(|holder| holder.generation);
                 let said = (plain.status, plain.id.as_str(), plain.parent, generation(held));
+                let said = (said, sorted(&plain.children), plain.retried_as);
                 (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
             })
         });
@@ -225,6 +250,11 @@ impl Oracle {
                 return Some(format!("its part {child} is {}", other.status));
             }
         }
+        self.needs_in_the_way(handle)
+    }
+
+    /// What a planned frame needs and has not got, no matter what its parts are.
+    fn needs_in_the_way(&self, handle: Handle) -> Option<String> {
         let mut next = Some(handle);
         while let Some(current) = next {
             let plain = self.frames.get(&current)?;
@@ -273,15 +303,16 @@ impl Oracle {
             if current == other {
                 return true;
             }
-            if let Some(plain) = self.frames.get(&current).filter(|_| seen.insert(current)) {
-                next.extend(plain.depends_on.iter().map(|dependency| self.newest(*dependency)));
+            // What has ended waits for nothing, and what has begun waits for its parts only.
+            let plain = self.frames.get(&current).filter(|plain| plain.status.is_unfinished() && seen.insert(current));
+            if let Some(plain) = plain {
                 next.extend(&plain.children);
-                // A planned frame waits for what the planned frames above it need.
-                let mut above = plain.parent.filter(|_| plain.status == FrameStatus::Planned);
-                while let Some(parent) = above.and_then(|above| self.frames.get(&above)) {
-                    let is_planned = parent.status == FrameStatus::Planned;
-                    next.extend(parent.depends_on.iter().filter(|_| is_planned).map(|other| self.newest(*other)));
-                    above = parent.parent.filter(|_| is_planned);
+                let (mut frame, mut above) = (plain, plain.parent);
+                // A planned frame waits for what it needs, and for what the planned frames above it need.
+                while frame.status == FrameStatus::Planned {
+                    next.extend(frame.depends_on.iter().map(|dependency| self.newest(*dependency)));
+                    let Some(parent) = above.and_then(|above| self.frames.get(&above)) else { break };
+                    (frame, above) = (parent, parent.parent);
                 }
             }
         }

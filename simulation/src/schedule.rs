@@ -47,6 +47,8 @@ pub enum Blow {
     Freeze(u64),
     /// The power fails, or the server fails over to a standby that may lack the last commits.
     Power,
+    /// The clock of the process's machine jumps by this number of milliseconds.
+    Clock(i64),
     /// Another actor acts in between.
     Meanwhile(Box<Step>),
 }
@@ -70,6 +72,8 @@ impl Step {
     pub fn draw(random: &mut Random, actors: usize, weather: Weather) -> Self {
         let mut step = Self::calm(random, actors);
         if random.below(1_000) < weather.struck {
+            // Steps within steps become rarer.
+            let weather = Weather { struck: weather.struck / 2, ..weather };
             for _ in 0..1 + random.below(2) {
                 let call = random.below(8);
                 let blow = Blow::draw(random, actors, weather);
@@ -94,9 +98,9 @@ impl Step {
 impl Blow {
     fn draw(random: &mut Random, actors: usize, weather: Weather) -> Self {
         if random.below(1_000) < weather.crowded {
-            return Self::Meanwhile(Box::new(Step::calm(random, actors)));
+            return Self::Meanwhile(Box::new(Step::draw(random, actors, weather)));
         }
-        match random.below(24) {
+        match random.below(25) {
             0..=4 => Self::Crash,
             5..=9 => Self::CrashAfter,
             10..=12 => Self::Busy,
@@ -104,6 +108,7 @@ impl Blow {
             15..=17 => Self::Lost,
             18..=20 => Self::AnswerLost,
             21..=22 => Self::Freeze(1 + random.below(120_000) as u64),
+            23 => Self::Clock(random.below(240_000) as i64 - 120_000),
             _ => Self::Power,
         }
     }
@@ -127,6 +132,7 @@ impl fmt::Display for Blow {
             Self::AnswerLost => out.write_str("answer-lost"),
             Self::Freeze(span) => write!(out, "freeze-{span}"),
             Self::Power => out.write_str("power"),
+            Self::Clock(by) => write!(out, "clock-{by}"),
             Self::Meanwhile(step) => write!(out, "meanwhile({step})"),
         }
     }
@@ -161,7 +167,7 @@ impl FromStr for Step {
             let call = call.parse().map_err(|_| wrong())?;
             let (blow, left) = match after_call.strip_prefix("meanwhile(") {
                 Some(inside) => {
-                    let end = inside.find(')').ok_or_else(wrong)?;
+                    let end = closing(inside).ok_or_else(wrong)?;
                     (Blow::Meanwhile(Box::new(inside[..end].parse()?)), &inside[end + 1..])
                 }
                 None => {
@@ -174,6 +180,19 @@ impl FromStr for Step {
         }
         Ok(Self { after, actor, choice, strikes })
     }
+}
+
+/// Where the parenthesis ends that was opened before this text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    text.char_indices().find_map(|(place, sign)| {
+        depth += match sign {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        (depth == 0).then_some(place)
+    })
 }
 
 impl FromStr for Blow {
@@ -189,8 +208,9 @@ impl FromStr for Blow {
             "answer-lost" => Self::AnswerLost,
             "power" => Self::Power,
             _ => {
-                let span = text.strip_prefix("freeze-").and_then(|span| span.parse().ok());
-                Self::Freeze(span.ok_or_else(|| ScheduleError(text.to_owned()))?)
+                let freeze = text.strip_prefix("freeze-").and_then(|span| span.parse().ok()).map(Self::Freeze);
+                let clock = text.strip_prefix("clock-").and_then(|by| by.parse().ok()).map(Self::Clock);
+                freeze.or(clock).ok_or_else(|| ScheduleError(text.to_owned()))?
             }
         })
     }

@@ -32,8 +32,17 @@ impl Story {
     }
 
     /// Mixes a number into the hash.
-    pub fn mix(&mut self, number: u64) {
+    fn mix(&mut self, number: u64) {
         self.hash = (self.hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Mixes bytes into the hash.
+    pub fn mix_all(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut number = [0; 8];
+            number[..part.len()].copy_from_slice(part);
+            self.mix(u64::from_le_bytes(number));
+        }
     }
 
     /// The hash of everything that has happened.

@@ -10,7 +10,7 @@ use callstack_core::{Error, Event, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
-use crate::actors::{Actor, Kind as ActorKind};
+use crate::actors::{Actor, Kind as ActorKind, judge};
 use crate::clock::{MachineClock, Time, spans, time_of_day};
 use crate::medium::{Call, Fate, Kind, Medium, Outcome};
 use crate::oracle::{Oracle, Violation};
@@ -181,6 +181,9 @@ impl World {
         if actor.process().has_died() {
             actor.die();
         }
+        if let Some(fate) = self.fates.lock().get(&number) {
+            fate.is_struck.store(false, Ordering::Relaxed);
+        }
         self.running.lock().push(Running { actor: number, calls: 0, strikes });
         self.steps.fetch_add(1, Ordering::Relaxed);
         actor.act(&mut Random::new(step.choice));
@@ -224,6 +227,11 @@ impl World {
         self.losses.load(Ordering::Relaxed)
     }
 
+    /// Number of events that a power loss would take.
+    pub(crate) fn unsynced(&self) -> u64 {
+        self.medium.unsynced()
+    }
+
     /// Number of commands that stacks have begun to decide.
     pub fn commands(&self) -> u64 {
         self.commands.load(Ordering::Relaxed)
@@ -248,7 +256,11 @@ impl World {
         &self.time
     }
 
-    /// From now on nothing goes wrong, and all clocks are right. Processes that hang are started again.
+    pub(crate) fn actor_count(&self) -> usize {
+        self.actors.len()
+    }
+
+    /// From now on nothing goes wrong, and all clocks are right.
     pub(crate) fn calm_down(&self) {
         self.is_stormy.store(false, Ordering::Relaxed);
         self.machines.iter().for_each(|machine| machine.set_right());
@@ -273,8 +285,7 @@ impl World {
         self.events.lock().extend(events.iter().cloned());
         let mut story = self.story.lock();
         for event in events {
-            story.mix(event.revision ^ u64::from(event.handle.index() as u32) << 32);
-            story.mix(event.change.kind().len() as u64 ^ event.time);
+            story.mix_all(serde_json::to_string(&**event).unwrap_or_default().as_bytes());
         }
         drop(story);
         broken.into_iter().for_each(|violation| self.fail(violation));
@@ -283,6 +294,10 @@ impl World {
     /// The power fails: what was not synced is lost. All processes of a folder die with it.
     fn lose_power(&self) {
         let lost = self.medium.lose_power();
+        if self.setting.is_durable && lost > 0 {
+            let what = format!("{lost} events that were synced are lost");
+            self.fail(Violation::new("what was synced is kept", what));
+        }
         let left = self.medium.newest();
         let mut events = self.events.lock();
         events.retain(|event| event.revision <= left);
@@ -343,14 +358,20 @@ impl Process {
             world: self.world.clone(),
             number: self.number,
             is_dead: AtomicBool::new(false),
+            is_struck: AtomicBool::new(false),
             session: AtomicU64::new(0),
         });
         let store = world.medium.store(fate.clone());
         fate.session.store(store.number(), Ordering::Relaxed);
         world.fates.lock().insert(self.number, fate.clone());
-        let stack = Stack::with_store(store, world.options(self.machine))?;
-        self.open = Some((stack.clone(), fate));
-        Ok(stack)
+        let opened = Stack::with_store(store, world.options(self.machine));
+        self.open = opened.as_ref().ok().map(|stack| (stack.clone(), fate.clone()));
+        if let Err(error) = &opened
+            && !fate.is_dead.load(Ordering::Relaxed)
+        {
+            judge(self, "open", error, &[]);
+        }
+        opened
     }
 
     /// Looks at what others have done. Afterwards its tree shows everything that was committed.
@@ -360,7 +381,10 @@ impl Process {
     pub(crate) fn refresh(&self, stack: &Stack) -> Result<(), Error> {
         let world = self.world();
         let acted = world.steps();
-        stack.refresh()?;
+        if let Err(error) = stack.refresh() {
+            judge(self, "refresh", &error, &[]);
+            return Err(error);
+        }
         if acted == world.steps() {
             let committed = world.with_oracle(Oracle::revision);
             let known = stack.read(|tree| tree.revision())?;
@@ -370,6 +394,13 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// True if something has struck its present step.
+    pub(crate) fn is_struck(&self) -> bool {
+        let fates = self.world();
+        let fate = fates.fates.lock().get(&self.number).cloned();
+        fate.is_some_and(|fate| fate.is_struck.load(Ordering::Relaxed))
     }
 
     /// True if it has the stack open.
@@ -400,6 +431,8 @@ struct ProcessFate {
     world: Weak<World>,
     number: usize,
     is_dead: AtomicBool,
+    /// True if something has struck the present step, so that its commands may fail.
+    is_struck: AtomicBool,
     session: AtomicU64,
 }
 
@@ -434,6 +467,7 @@ impl Fate for ProcessFate {
         if !matches!(blow, Blow::Meanwhile(_)) {
             world.tell(self.number, &|| format!("[{blow} at {call:?}]"));
         }
+        self.is_struck.store(true, Ordering::Relaxed);
         let is_server = world.setting.kind == Kind::Server;
         let name = "the simulated server";
         match blow {
@@ -462,6 +496,10 @@ impl Fate for ProcessFate {
                 world.time.pass(span);
                 Outcome::Done
             }
+            Blow::Clock(by) => {
+                world.machines[world.setting.actors[self.number].1].jump(by);
+                Outcome::Done
+            }
             Blow::Power => {
                 world.lose_power();
                 // With the folder's machine all its processes die. A server's processes go on.
@@ -484,8 +522,9 @@ impl Fate for ProcessFate {
         !self.world.upgrade().as_ref().is_some_and(is_forgetful)
     }
 
-    fn wait(&self, patience: Duration) {
-        self.world.upgrade().into_iter().for_each(|world| world.time.pass(patience.as_millis() as u64));
+    fn wait(&self, span: Duration) {
+        self.is_struck.store(true, Ordering::Relaxed);
+        self.world.upgrade().into_iter().for_each(|world| world.time.pass(span.as_millis() as u64));
     }
 
     fn committed(&self, events: &[Arc<Event>]) {

@@ -28,7 +28,16 @@ impl Keeper {
                     .for_each(|what| world.fail(Violation::new("a tree is what its events say", what)));
                 ("refresh", refreshed)
             }
-            24..=35 => ("flush", stack.files().flush()),
+            24..=35 => {
+                let world = self.process.world();
+                let acted = world.steps();
+                let flushed = stack.files().flush();
+                if flushed.is_ok() && acted == world.steps() && world.unsynced() > 0 {
+                    let what = format!("{} events are not on the disk after a flush", world.unsynced());
+                    world.fail(Violation::new("what was synced is kept", what));
+                }
+                ("flush", flushed)
+            }
             36 => ("compact", stack.history().compact(u64::MAX).map(drop)),
             37 => ("repair", stack.upkeep().repair().map(drop)),
             38 => {

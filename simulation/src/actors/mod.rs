@@ -95,6 +95,10 @@ impl Marked {
                 let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
                 world.fail(Violation::new("what is acknowledged is kept once", what));
             }
+            Err(error) if !error.is_outcome_known() && count > self.before + 1 => {
+                let what = format!("`{}` was sent once, and is there {count} times", self.mark);
+                world.fail(Violation::new("what is acknowledged is kept once", what));
+            }
             Err(error) if error.is_outcome_known() && count != self.before => {
                 let what = format!("`{}` was refused with {error}, and is there {count} times", self.mark);
                 world.fail(Violation::new("what is refused is not kept", what));
@@ -116,13 +120,26 @@ pub(crate) fn answered<T>(
         Ok(_) => format!("{command}: done"),
         Err(error) => format!("{command}: {} ({error})", error.code()),
     });
-    let Err(error) = &result else { return result };
+    if let Err(error) = &result {
+        judge(process, command, error, refusals);
+        if error.code() == "replaced" {
+            // As the error advises.
+            process.close();
+        }
+    }
+    result
+}
+
+/// Checks that an error is one that a process may meet: because something has struck it, because others act too, or
+/// because events are lost.
+pub(crate) fn judge(process: &Process, command: &str, error: &Error, refusals: &[&str]) {
     if process.has_died() {
-        return result;
+        return;
     }
     let world = process.world();
     let is_expected = match error.class() {
-        ErrorClass::Passing | ErrorClass::Storage => true,
+        // A server ends the transaction of a silent process, so any process may be cut off.
+        ErrorClass::Passing | ErrorClass::Storage => process.is_struck() || error.code() == "disconnected",
         ErrorClass::Refused => refusals.contains(&error.code()),
         _ => error.code() == "replaced" && world.losses() > 0,
     };
@@ -130,9 +147,4 @@ pub(crate) fn answered<T>(
         let what = format!("{command} of {} fails with {}: {error}", process.name(), error.code());
         world.fail(Violation::new("no actor meets an unexpected error", what));
     }
-    if error.code() == "replaced" {
-        // As the error advises.
-        process.close();
-    }
-    result
 }
