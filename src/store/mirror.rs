@@ -70,12 +70,9 @@ impl Portion {
     pub(crate) const ALL: Self = Self { files: usize::MAX, time: u64::MAX };
     /// For a poll. Commands of other threads wait for it too.
     pub(crate) const POLL: Self = Self { files: 64, time: 4 };
-    /// For a command, if commands write files: the time does not matter then as much as that the files of a
-    /// small command are written.
+    /// For a command, if commands write files, and for the end of a process. It is not limited by time, so that
+    /// the same files are written no matter how fast the disk is.
     pub(crate) const COMMAND: Self = Self { files: 64, time: u64::MAX };
-    /// For the end of a process. It is not limited by time, so that the same files are written no matter how
-    /// fast the disk is.
-    pub(crate) const LAST: Self = Self { files: 64, time: u64::MAX };
 }
 
 /// The data that the mirror writes.

@@ -80,24 +80,23 @@ pub(super) fn lock_owned(file: File, path: &Path, patience: Duration) -> Result<
     wait_for_lock(&file, path, patience).map(|()| Locked::Owned(file))
 }
 
-/// Locks a file in turn: a user that has just unlocked it cannot lock it again while another one waits.
+/// Locks a file in turn: a user that has just unlocked it goes behind those that wait.
 ///
 /// The lock of a file alone is not fair. A process that writes again and again holds it at nearly all moments
-/// in which another one looks, so that the other one may wait for seconds. Here everyone first takes a second
-/// lock, the *queue*, and keeps it until they have the first one. The user that waits at its head therefore
-/// has no competitor, and those behind it all look equally often. If the one at the head is suspended, the
-/// others try the lock itself at the end of their patience.
+/// in which another one looks, so that the other one may wait for seconds. Here a user first takes a second
+/// lock, the *queue*, and keeps it until it has the first one. The user that waits at its head therefore has
+/// hardly a competitor, and those behind it all look equally often. A user waits in the queue for half of its
+/// patience at most: the one at the head may be suspended. Then it tries the lock itself.
 ///
 /// # Errors
 /// As [`lock`]. `path` is that of `file`.
 pub(super) fn lock_in_turn<'a>(file: &'a File, queue: &File, path: &Path, patience: Duration) -> Result<Locked<'a>> {
-    let mut patience = Patience::new(patience);
-    let _head = match patience.retry(|| acquired(queue.try_lock(), path, path)) {
+    let _head = match Patience::new(patience / 2).retry(|| acquired(queue.try_lock(), path, path)) {
         Ok(()) => Some(Locked::Borrowed(queue)),
         Err(Error::Busy { .. }) => None,
         Err(error) => return Err(error),
     };
-    patience.retry(|| acquired(file.try_lock(), path, path)).map(|()| Locked::Borrowed(file))
+    wait_for_lock(file, path, patience / 2).map(|()| Locked::Borrowed(file))
 }
 
 fn wait_for_lock(file: &File, path: &Path, patience: Duration) -> Result<()> {
@@ -114,7 +113,7 @@ pub(super) fn acquired(attempt: std::result::Result<(), TryLockError>, path: &Pa
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
 
@@ -127,7 +126,7 @@ mod tests {
     fn users_that_lock_again_at_once_do_not_keep_others_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let [path, queue] = ["lock", "queue"].map(|name| folder.path().join(name));
-        let is_over = AtomicBool::new(false);
+        let (is_over, others) = (AtomicBool::new(false), AtomicUsize::new(0));
         // Far longer than a turn takes, even if other programs use the processors.
         let patience = Duration::from_secs(20);
         std::thread::scope(|scope| {
@@ -136,15 +135,21 @@ mod tests {
                     let (file, queue) = (open(&path), open(&queue));
                     while !is_over.load(Ordering::Relaxed) {
                         let _locked = lock_in_turn(&file, &queue, &path, patience).unwrap();
+                        others.fetch_add(1, Ordering::Relaxed);
                         std::thread::sleep(Duration::from_millis(5));
                     }
                 });
             }
             let (file, queue) = (open(&path), open(&queue));
+            while others.load(Ordering::Relaxed) < 3 {
+                std::thread::yield_now();
+            }
             let turns = (0..10).map(|_| lock_in_turn(&file, &queue, &path, patience).map(drop));
             let turns: Vec<Result<()>> = turns.collect();
             is_over.store(true, Ordering::Relaxed);
             assert_eq!(turns, vec![Ok(()); 10]);
+            let others = others.load(Ordering::Relaxed);
+            assert!(others < 200, "{others} turns of three others for ten own ones");
         });
     }
 

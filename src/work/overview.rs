@@ -32,7 +32,7 @@ pub struct Overview {
     /// Blocked frames that are answered, and have not resumed.
     pub answered: Vec<Handle>,
     /// Failed frames that need a decision, other ended frames that keep planned frames from beginning, and
-    /// frames that wait for each other ([`InTheWay::circle`]).
+    /// planned frames that wait for each other ([`InTheWay::circle`]).
     pub in_the_way: Vec<Handle>,
     /// The planned frames that can begin, the most urgent first.
     pub ready: Vec<Handle>,
@@ -63,7 +63,9 @@ impl Tree {
         let above_open: HashSet<Handle> =
             scope.iter().filter(is_open).filter_map(|handle| self.node(*handle).parent()).collect();
         let InTheWay { ended, circle, .. } = self.in_the_way(below);
-        let mut in_the_way = [ended, circle].concat();
+        // The others of a circle are in the lists of what has begun.
+        let planned = circle.into_iter().filter(|handle| self.status(*handle) == FrameStatus::Planned);
+        let mut in_the_way: Vec<Handle> = ended.into_iter().chain(planned).collect();
         in_the_way.sort_unstable();
         let mut overview = Overview { in_the_way, ..Overview::default() };
         for handle in scope {

@@ -83,7 +83,6 @@ impl Journal {
         }
         let portion = match scope {
             MirrorScope::Rest | MirrorScope::All => Portion::ALL,
-            MirrorScope::Last => Portion::LAST,
             MirrorScope::Due => Portion::POLL,
             _ => Portion::COMMAND,
         };

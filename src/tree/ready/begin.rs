@@ -167,8 +167,8 @@ impl Tree {
             // frame come after it. A part that has begun does not wait for what is needed above it.
             let mut waiting: Vec<Handle> = self.dependents(frame).to_vec();
             while let Some(other) = waiting.pop() {
+                step();
                 if self.status(other) == FrameStatus::Planned && seen.insert(other) {
-                    step();
                     pending.push(other);
                     waiting.extend(self.children(other));
                 }
