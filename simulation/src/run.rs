@@ -274,6 +274,9 @@ fn check_equal(world: &Arc<World>, stack: &Stack) {
         Ok(found) => return world.fail(Violation::new(rule, found.join("; "))),
         Err(error) => return world.fail(Violation::new(rule, error.to_string())),
     }
+    if let Some(what) = world.wrong_line(stack) {
+        return world.fail(Violation::new("logs are complete", what));
+    }
     let again = world.alone();
     if stack.state().ok() != again.state().ok() {
         return world.fail(Violation::new(rule, "a new open shows another tree"));

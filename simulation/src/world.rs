@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callstack_core::{Error, Event, Stack, StackOptions};
+use callstack_core::{Error, Event, Handle, LogQuery, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
@@ -89,6 +89,8 @@ pub struct World {
     events: Mutex<Vec<Arc<Event>>>,
     story: Mutex<Story>,
     failure: Mutex<Option<Violation>>,
+    /// The lines of logs that were acknowledged and not lost, with their frames.
+    logged: Mutex<Vec<(Handle, String)>>,
     /// False: nothing goes wrong any more.
     is_stormy: AtomicBool,
     /// How often events were lost with the power.
@@ -141,6 +143,7 @@ impl World {
                 events: Mutex::default(),
                 story: Mutex::new(story),
                 failure: Mutex::default(),
+                logged: Mutex::default(),
                 is_stormy: AtomicBool::new(true),
                 losses: AtomicUsize::new(0),
                 steps: AtomicU64::new(0),
@@ -220,6 +223,20 @@ impl World {
 
     pub(crate) fn with_oracle<T>(&self, look: impl FnOnce(&Oracle) -> T) -> T {
         look(&self.oracle.lock())
+    }
+
+    /// Notes that a line of a log was acknowledged.
+    pub(crate) fn logged(&self, frame: Handle, mark: String) {
+        self.logged.lock().push((frame, mark));
+    }
+
+    /// A line that was acknowledged, and that the log of its frame does not have once.
+    pub(crate) fn wrong_line(&self, stack: &Stack) -> Option<String> {
+        self.logged.lock().iter().find_map(|(frame, mark)| {
+            let lines = stack.log(*frame).read(&LogQuery::default()).map(|page| page.lines).unwrap_or_default();
+            let count = lines.iter().filter(|line| line.entry["mark"] == mark.as_str()).count();
+            (count != 1).then(|| format!("the log of {frame} has `{mark}` {count} times"))
+        })
     }
 
     /// How often events were lost with the power.
@@ -304,6 +321,8 @@ impl World {
         *self.oracle.lock() = Oracle::of(&events);
         drop(events);
         self.losses.fetch_add(1, Ordering::Relaxed);
+        // It is not known which of the lines were synced.
+        self.logged.lock().clear();
         self.story
             .lock()
             .tell(self.time.passed(), 0, "the world", &|| format!("the power fails, {lost} events are lost"));

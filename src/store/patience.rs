@@ -91,12 +91,14 @@ pub(super) fn lock_owned(file: File, path: &Path, patience: Duration) -> Result<
 /// # Errors
 /// As [`lock`]. `path` is that of `file`.
 pub(super) fn lock_in_turn<'a>(file: &'a File, queue: &File, path: &Path, patience: Duration) -> Result<Locked<'a>> {
-    let _head = match Patience::new(patience / 2).retry(|| acquired(queue.try_lock(), path, path)) {
+    let mut in_queue = Patience::new(patience / 2);
+    let _head = match in_queue.retry(|| acquired(queue.try_lock(), path, path)) {
         Ok(()) => Some(Locked::Borrowed(queue)),
         Err(Error::Busy { .. }) => None,
         Err(error) => return Err(error),
     };
-    wait_for_lock(file, path, patience / 2).map(|()| Locked::Borrowed(file))
+    let mut for_lock = Patience { limit: patience, ..in_queue };
+    for_lock.retry(|| acquired(file.try_lock(), path, path)).map(|()| Locked::Borrowed(file))
 }
 
 fn wait_for_lock(file: &File, path: &Path, patience: Duration) -> Result<()> {

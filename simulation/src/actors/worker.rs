@@ -1,6 +1,7 @@
 //! A worker: it holds a frame, reads its context, works, and finishes it.
 
 use callstack_core::{Error, Finish, FrameStatus, Hold, NewFrame, NewHold, Results, Settings, Stack};
+use serde_json::json;
 use support::Random;
 
 use super::{Actor, Marked, answered};
@@ -90,7 +91,16 @@ impl Worker {
         let own = stack.as_actor(&task.hold);
         let now = self.process.world().time().now();
         if now < task.due {
-            let result = match random.below(4) {
+            let result = match random.below(5) {
+                4 => {
+                    let (world, frame, mark) = (self.process.world(), task.hold.handle, self.process.world().mark());
+                    let losses = world.losses();
+                    let result = own.log(frame).append(&[json!({"mark": mark})]);
+                    if result.is_ok() && losses == world.losses() {
+                        world.logged(frame, mark);
+                    }
+                    answered(&mut self.process, "log", result, &LOST)
+                }
                 0 => {
                     let marked = Marked::begin(&self.process, self.process.world().mark());
                     let result = own.add_decision(task.hold.handle, &marked.mark);
