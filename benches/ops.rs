@@ -117,7 +117,8 @@ fn invalidate(criterion: &mut Criterion) {
     });
 }
 
-/// One hold among many planned frames. The planned frames that have children wait.
+/// The first hold of a process among many planned frames: it makes the index of what is next. The planned
+/// frames that have children wait.
 fn hold(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hold");
     for count in [1_000, 10_000] {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use callstack_simulation::plans::Plans;
 use callstack_simulation::run::{explain, run, run_again};
+use callstack_simulation::story::Story;
 use clap::Parser;
 
 /// Runs simulated worlds, each from its seed, until the time or the number of commands is reached. Prints the first
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         None => began.elapsed() >= Duration::from_secs(options.seconds),
     };
     while !is_over(commands) {
-        let ran = run(seed, &plans);
+        let ran = run(seed, &plans, Story::default());
         commands += ran.commands;
         if let Some(failure) = ran.failure {
             let Some(found) = explain(seed, &plans) else {

@@ -26,7 +26,7 @@ const SHRINKING_RUNS: usize = 1_500;
 pub struct Ran {
     /// Number of commands that stacks have begun to decide.
     pub commands: u64,
-    /// A hash of all events: two runs of a schedule have the same.
+    /// A hash of all events, if the story has one: two runs of a schedule have the same.
     pub hash: u64,
     /// The rule that was broken, if one was.
     pub failure: Option<Violation>,
@@ -76,9 +76,9 @@ pub fn steps_of(seed: u64, setting: &Setting) -> Vec<Step> {
 }
 
 /// Runs the world of a seed.
-pub fn run(seed: u64, plans: &Plans) -> Ran {
+pub fn run(seed: u64, plans: &Plans, story: Story) -> Ran {
     let setting = Setting::draw(seed);
-    run_steps(&setting, plans, &steps_of(seed, &setting), Story::default())
+    run_steps(&setting, plans, &steps_of(seed, &setting), story)
 }
 
 /// Runs the world of a seed with another schedule, and tells the story.

@@ -2,22 +2,30 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 /// The most lines that are kept.
 const KEPT: usize = 4_000;
 
-/// The lines of a story. Without [`Story::telling`] nothing is kept, because a world makes millions of steps.
+/// The lines of a story, and a hash of it. By default nothing is kept, because worlds make millions of steps.
 #[derive(Debug, Default)]
 pub struct Story {
     is_told: bool,
+    is_hashed: bool,
     lines: Vec<String>,
     /// A hash of everything that has happened, by which two runs are compared.
     hash: u64,
 }
 
 impl Story {
+    /// A story of which only the hash is kept.
+    pub fn hashing() -> Self {
+        Self { is_hashed: true, ..Self::default() }
+    }
+
     /// A story that is kept.
     pub fn telling() -> Self {
-        Self { is_told: true, ..Self::default() }
+        Self { is_told: true, ..Self::hashing() }
     }
 
     /// Adds a line: when, who, and what.
@@ -31,21 +39,21 @@ impl Story {
         self.lines.push(line);
     }
 
-    /// Mixes a number into the hash.
-    fn mix(&mut self, number: u64) {
-        self.hash = (self.hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    /// Mixes bytes into the hash.
-    pub fn mix_all(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
+    /// Mixes what has happened into the hash.
+    pub fn mix<T: Serialize>(&mut self, happened: &T) {
+        if !self.is_hashed {
+            return;
+        }
+        let text = serde_json::to_string(happened).unwrap_or_default();
+        for part in text.as_bytes().chunks(8) {
             let mut number = [0; 8];
             number[..part.len()].copy_from_slice(part);
-            self.mix(u64::from_le_bytes(number));
+            let mixed = self.hash.rotate_left(5) ^ u64::from_le_bytes(number);
+            self.hash = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
 
-    /// The hash of everything that has happened.
+    /// The hash of everything that has happened; 0 if it is not kept.
     pub fn hash(&self) -> u64 {
         self.hash
     }

@@ -301,9 +301,7 @@ impl World {
         drop(oracle);
         self.events.lock().extend(events.iter().cloned());
         let mut story = self.story.lock();
-        for event in events {
-            story.mix_all(serde_json::to_string(&**event).unwrap_or_default().as_bytes());
-        }
+        events.iter().for_each(|event| story.mix(&**event));
         drop(story);
         broken.into_iter().for_each(|violation| self.fail(violation));
     }
