@@ -49,10 +49,10 @@ impl MachineClock {
         self.ahead.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Stops it, or lets it run again.
-    pub fn stop(&self, time: &Time, is_stopped: bool) {
+    /// Stops it.
+    pub fn stop(&self, time: &Time) {
         self.stopped_at.store(time.now(), Ordering::Relaxed);
-        self.is_stopped.store(is_stopped, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     /// Makes it right.

@@ -5,7 +5,7 @@
 //! - [`medium`]: the simulated store, with the contract of SQLite in a folder and of PostgreSQL.
 //! - [`clock`]: the time, and the clocks of machines.
 //! - `actors`: workers, people, conversations, hosts, importers, keepers. They use the library as programs do.
-//! - [`world`]: who is there, and what strikes whom.
+//! - [`world`]: the processes, and the strikes that hit them.
 //! - [`schedule`]: the steps of a world, made from a seed, written, and shrunk.
 //! - [`oracle`]: what must hold at every step, by a model that reads only events.
 //! - [`run`]: whole runs, through the storm and until everything is done.

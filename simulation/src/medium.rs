@@ -24,7 +24,7 @@ use self::contents::Contents;
 /// transaction of a silent process by then.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// What the medium is.
+/// The kind of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A folder of one machine, with SQLite. A process that stands still keeps its lock.
@@ -52,7 +52,7 @@ pub enum Call {
     Sync,
 }
 
-/// What happens to a call.
+/// The outcome of a call.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// It is carried out.
@@ -204,7 +204,7 @@ pub struct SimulatedStore {
     session: Arc<Session>,
     /// The newest event up to which this store has read or written all.
     seen: u64,
-    /// The newest event of which this store knows anything.
+    /// The newest event that this store has met, also in a snapshot.
     known: u64,
     /// Number of losses of the medium that this store knows.
     losses: usize,

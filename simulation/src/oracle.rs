@@ -62,11 +62,12 @@ impl Oracle {
     /// Follows events that were committed together.
     pub fn follow(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            match &event.change {
-                Change::Held { holder } => self.check_hold(event, holder, events),
-                Change::Released { release: Release::Interrupted {} } => self.check_interruption(event),
-                _ => {}
-            }
+            let broken = match &event.change {
+                Change::Held { holder } => self.broken_by_hold(event, holder, events),
+                Change::Released { release: Release::Interrupted {} } => self.broken_by_interruption(event),
+                _ => None,
+            };
+            self.violations.extend(broken);
         }
         for event in events {
             if event.revision != self.revision + 1 {
@@ -110,63 +111,46 @@ impl Oracle {
         self.frames.get(&handle).map(|plain| plain.status)
     }
 
-    /// A hold that begins: one holder for a frame, and no frame before what it needs.
-    fn check_hold(&mut self, event: &Event, holder: &Holder, together: &[Arc<Event>]) {
-        let Some(plain) = self.frames.get(&event.handle) else { return };
+    /// What a hold breaks: a frame has one holder, and nothing begins or goes on before what it needs.
+    fn broken_by_hold(&self, event: &Event, holder: &Holder, together: &[Arc<Event>]) -> Option<Violation> {
+        let (handle, revision) = (event.handle, event.revision);
+        let plain = self.frames.get(&handle)?;
         let last = plain.holder.as_ref();
-        if last.is_some_and(|last| last.generation == holder.generation) {
+        if let Some(last) = last.filter(|last| last.generation == holder.generation) {
             // It is renewed.
-            if last.is_some_and(|last| last.name != holder.name) {
-                let what = format!(
-                    "{} has {} and {} in generation {}",
-                    event.handle,
-                    last.unwrap().name,
-                    holder.name,
-                    holder.generation
-                );
-                self.violations.push(Violation::new("a frame has one holder", what));
-            }
-            return;
+            let what = || format!("{handle} has {} and {} in generation {}", last.name, holder.name, last.generation);
+            return (last.name != holder.name).then(|| Violation::new("a frame has one holder", what()));
         }
-        if holder.kind == HolderKind::Conversation && plain.status == FrameStatus::Planned {
+        let begins = |what: String| {
+            let what = format!("{handle} has begun at event {revision}, but {what}");
+            Violation::new("nothing begins before what it needs", what)
+        };
+        let goes_on = |what: String| {
+            let what = format!("{handle} goes on at event {revision}, but {what}");
+            Violation::new("nothing goes on before what it needs", what)
+        };
+        match (holder.kind, plain.status) {
             // A conversation can begin a frame before its parts, and works on them in it.
-            let what = self.needs_in_the_way(event.handle);
-            if let Some(what) = what.filter(|_| holder.name.starts_with("conversation")) {
-                let what = format!("{} has begun at event {}, but {what}", event.handle, event.revision);
-                self.violations.push(Violation::new("nothing begins before what it needs", what));
+            (HolderKind::Conversation, FrameStatus::Planned) if holder.name.starts_with("conversation") => {
+                self.needs_in_the_way(handle).map(begins)
             }
-        }
-        if holder.kind != HolderKind::Worker {
-            return;
-        }
-        if plain.status == FrameStatus::InProgress
-            && let Some(what) = self.in_the_way_of_more(event.handle)
-        {
-            let what = format!("{} goes on at event {}, but {what}", event.handle, event.revision);
-            self.violations.push(Violation::new("nothing goes on before what it needs", what));
-        }
-        let Some(plain) = self.frames.get(&event.handle) else { return };
-        let last = plain.holder.as_ref();
-        let is_released_now = together
-            .iter()
-            .any(|other| other.handle == event.handle && matches!(other.change, Change::Released { .. }));
-        if let Some(last) = last.filter(|last| last.kind == HolderKind::Worker)
-            && !plain.is_released
-            && !is_released_now
-            && !has_ended(last, event.time)
-            && plain.status == FrameStatus::InProgress
-        {
-            let what = format!(
-                "{} went from {} to {} at {}, before the end of the lease at {:?}",
-                event.handle, last.name, holder.name, event.time, last.until
-            );
-            self.violations.push(Violation::new("a frame has one holder", what));
-        }
-        if plain.status == FrameStatus::Planned
-            && let Some(what) = self.in_the_way(event.handle)
-        {
-            let what = format!("{} has begun at event {}, but {what}", event.handle, event.revision);
-            self.violations.push(Violation::new("nothing begins before what it needs", what));
+            (HolderKind::Worker, FrameStatus::Planned) => self.in_the_way(handle).map(begins),
+            (HolderKind::Worker, FrameStatus::InProgress) => {
+                let is_released_now =
+                    |other: &Arc<Event>| other.handle == handle && matches!(other.change, Change::Released { .. });
+                let has_it = |last: &&Holder| {
+                    last.kind == HolderKind::Worker && !plain.is_released && !has_ended(last, event.time)
+                };
+                let taken = last.filter(has_it).filter(|_| !together.iter().any(is_released_now)).map(|last| {
+                    let what = format!(
+                        "{handle} went from {} to {} at {}, before the end of the lease at {:?}",
+                        last.name, holder.name, event.time, last.until
+                    );
+                    Violation::new("a frame has one holder", what)
+                });
+                self.in_the_way_of_more(handle).map(goes_on).or(taken)
+            }
+            _ => None,
         }
     }
 
@@ -179,14 +163,12 @@ impl Oracle {
         format!("{handle}{parent} is {}{needs}", plain.status)
     }
 
-    /// A holder that was silent: its lease must be over.
-    fn check_interruption(&mut self, event: &Event) {
-        let holder = self.frames.get(&event.handle).and_then(|plain| plain.holder.as_ref());
-        if let Some(holder) = holder.filter(|holder| !has_ended(holder, event.time)) {
-            let what =
-                format!("{} of {} ends at {:?}, and not at {}", event.handle, holder.name, holder.until, event.time);
-            self.violations.push(Violation::new("a lease lasts until its end", what));
-        }
+    /// What an interruption breaks: the lease of a holder that was silent must be over.
+    fn broken_by_interruption(&self, event: &Event) -> Option<Violation> {
+        let holder = self.frames.get(&event.handle)?.holder.as_ref()?;
+        let what =
+            || format!("{} of {} ends at {:?}, and not at {}", event.handle, holder.name, holder.until, event.time);
+        (!has_ended(holder, event.time)).then(|| Violation::new("a lease lasts until its end", what()))
     }
 
     /// Why frames that are said to wait for each other do not.
@@ -224,14 +206,14 @@ impl Oracle {
             if tree.len() != self.frames.len() {
                 return Some(format!("it has {} frames, and its events say {}", tree.len(), self.frames.len()));
             }
-            let generation = |holder: Option<u64>| holder.unwrap_or_default();
+            let generation = |holder: Option<&Holder>| holder.map_or(0, |holder| holder.generation);
             self.frames.iter().find_map(|(handle, plain)| {
                 let node = tree.node(*handle);
-                let held = node.record().holder.as_ref().map(|holder| holder.generation);
+                let held = node.record().holder.as_deref();
                 let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
                 let here = (node.status(), node.session_id(), node.parent(), generation(held));
                 let here = (here, sorted(node.children()), node.retried_as());
-                let held = plain.holder.as_ref().map(|holder| holder.generation);
+                let held = plain.holder.as_ref();
                 let said = (plain.status, plain.id.as_str(), plain.parent, generation(held));
                 let said = (said, sorted(&plain.children), plain.retried_as);
                 (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
@@ -259,8 +241,7 @@ impl Oracle {
         while let Some(current) = next {
             let plain = self.frames.get(&current)?;
             if plain.status != FrameStatus::Planned {
-                let is_over = plain.status.is_finished() || plain.status == FrameStatus::Invalidated;
-                return is_over.then(|| format!("{current} above it is {}", plain.status));
+                return self.end_above(current);
             }
             for dependency in &plain.depends_on {
                 let newest = self.newest(*dependency);
@@ -285,15 +266,16 @@ impl Oracle {
                 return Some(format!("its part {child} is {}", part.status));
             }
         }
-        let mut above = plain.parent;
-        while let Some(parent) = above.and_then(|above| self.frames.get(&above)) {
-            if parent.status != FrameStatus::Planned {
-                let is_over = parent.status.is_finished() || parent.status == FrameStatus::Invalidated;
-                return is_over.then(|| format!("{above:?} above it is {}", parent.status));
-            }
-            above = parent.parent;
+        self.end_above(plain.parent?)
+    }
+
+    /// The end of the first frame that is not planned: this one, or one above it. `None`: it has not ended.
+    fn end_above(&self, handle: Handle) -> Option<String> {
+        let plain = self.frames.get(&handle)?;
+        match plain.status {
+            FrameStatus::Planned => self.end_above(plain.parent?),
+            status => (!status.is_unfinished()).then(|| format!("{handle} above it is {status}")),
         }
-        None
     }
 
     /// True if a frame, what is below it, or what it needs, is the other frame.

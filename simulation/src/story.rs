@@ -1,7 +1,5 @@
 //! What has happened in a world, in words: for a person who looks for the fault.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
 /// The most lines that are kept.
@@ -18,7 +16,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// A story of which only the hash is kept.
+    /// A story that keeps only its hash.
     pub fn hashing() -> Self {
         Self { is_hashed: true, ..Self::default() }
     }
@@ -34,8 +32,7 @@ impl Story {
             return;
         }
         let mut line = format!("{:>10.3} s  {}{who}: ", passed as f64 / 1e3, "    ".repeat(depth));
-        // Writing into a text cannot fail.
-        let _ = write!(line, "{}", what());
+        line.push_str(&what());
         self.lines.push(line);
     }
 

@@ -2,11 +2,12 @@
 //! thread, in the order of a [schedule](crate::schedule).
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callstack_core::{Error, Event, Handle, LogQuery, Stack, StackOptions};
+use callstack_core::{Context, Error, Event, Handle, LogQuery, Settings, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
@@ -117,7 +118,7 @@ impl World {
         for (machine, wrong) in machines.iter().zip(&setting.clocks) {
             match wrong {
                 Some(ahead) => machine.jump(*ahead),
-                None => machine.stop(&time, true),
+                None => machine.stop(&time),
             }
         }
         let world = Arc::new_cyclic(|weak: &Weak<Self>| {
@@ -157,9 +158,7 @@ impl World {
 
     /// Makes the plan with which the world begins.
     fn found(self: &Arc<Self>, plans: &Plans) {
-        let calm = Arc::new(Watching(Arc::downgrade(self)));
-        let stack = Stack::with_store(self.medium.store(calm), self.options(0)).expect("an empty medium opens");
-        plans.make(&stack, &mut Random::new(self.setting.plan), self.setting.size);
+        plans.make(&self.alone(), &mut Random::new(self.setting.plan), self.setting.size);
         self.medium.sync();
     }
 
@@ -239,6 +238,20 @@ impl World {
         })
     }
 
+    /// Checks that a stack shows what its events say.
+    pub(crate) fn check_tree(&self, stack: &Stack) {
+        let different = self.with_oracle(|oracle| oracle.difference(stack));
+        different.into_iter().for_each(|what| self.fail(Violation::new("a tree is what its events say", what)));
+    }
+
+    /// Checks that a context keeps to its budget. `of`: the frame or the session.
+    pub(crate) fn check_budget(&self, of: &dyn Display, context: &Context, settings: &Settings) {
+        if context.tokens > settings.budget.total {
+            let what = format!("the context of {of} has {} tokens", context.tokens);
+            self.fail(Violation::new("a context keeps to its budget", what));
+        }
+    }
+
     /// How often events were lost with the power.
     pub(crate) fn losses(&self) -> usize {
         self.losses.load(Ordering::Relaxed)
@@ -283,7 +296,7 @@ impl World {
         self.machines.iter().for_each(|machine| machine.set_right());
     }
 
-    /// Runs something as the only one who acts.
+    /// Opens the stack for the world itself, which nothing strikes.
     pub(crate) fn alone(self: &Arc<Self>) -> Stack {
         let calm = Arc::new(Watching(Arc::downgrade(self)));
         Stack::with_store(self.medium.store(calm), self.options(0)).expect("the stack opens")

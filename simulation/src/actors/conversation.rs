@@ -7,7 +7,7 @@ use support::{Queries, Random};
 use super::{Actor, Marked, answered};
 use crate::world::Process;
 
-/// What an agent may be told, because others act too.
+/// The refusals that an agent can meet, because others act too.
 const REFUSALS: [&str; 9] = [
     "unknown_frame",
     "transition",

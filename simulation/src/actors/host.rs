@@ -184,11 +184,7 @@ impl Host {
     fn look(&self, stack: &Stack, random: &mut Random) {
         let session = self.session(random);
         let Ok(Some(found)) = stack.host().context(&session) else { return };
-        let total = Settings::default().budget.total;
-        if found.context.tokens > total {
-            let what = format!("the context of {session} has {} tokens", found.context.tokens);
-            self.process.world().fail(Violation::new("a context keeps to its budget", what));
-        }
+        self.process.world().check_budget(&session, &found.context, &Settings::default());
     }
 }
 

@@ -8,7 +8,7 @@ use support::Random;
 use super::{Actor, answered};
 use crate::world::Process;
 
-/// What an import may be told, because others act too.
+/// The refusals that an import can meet, because others act too.
 const REFUSALS: [&str; 2] = ["parent_closed", "duplicate_id"];
 /// The most items of a list.
 const MOST: usize = 8;

@@ -6,7 +6,7 @@ use support::{Queries, Random};
 use super::{Actor, Marked, answered};
 use crate::world::Process;
 
-/// What a person may be told, because others act too.
+/// The refusals that a person can meet, because others act too.
 const REFUSALS: [&str; 16] = [
     "unknown_frame",
     "transition",
@@ -48,7 +48,7 @@ impl Person {
         let (blocked, failed) = (pick(random, FrameStatus::Blocked), pick(random, FrameStatus::Failed));
         let done = pick(random, FrameStatus::Completed);
         let (what, result) = match random.below(14) {
-            0..=2 => ("answer", blocked.map(|frame| self.answer(&own, frame))),
+            0..=2 => ("answer", blocked.map(|frame| own.answer(frame, "Go on"))),
             3 | 4 => ("retry", failed.map(|frame| own.retry(frame, None).map(drop))),
             5 => ("stop", open.map(|frame| own.stop(frame, "Something else comes first").map(drop))),
             6 => ("edit", planned.map(|frame| own.edit(frame, FrameEdit::default().title("Another title")))),
@@ -62,10 +62,6 @@ impl Person {
         };
         let Some(result) = result else { return Ok(()) };
         answered(&mut self.process, what, result, &REFUSALS)
-    }
-
-    fn answer(&self, stack: &Stack, frame: Handle) -> Result<(), Error> {
-        stack.answer(frame, "Go on")
     }
 
     fn plan(&self, stack: &Stack, parent: Option<Handle>) -> Result<(), Error> {

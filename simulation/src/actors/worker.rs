@@ -16,7 +16,7 @@ pub(crate) struct Worker {
     task: Option<Task>,
 }
 
-/// What it works on.
+/// The work that a worker is doing.
 struct Task {
     hold: Hold,
     lease: u64,
@@ -62,10 +62,7 @@ impl Worker {
         }
         let Ok(context) = stack.context(hold.handle, &settings) else { return };
         let world = self.process.world();
-        if context.tokens > settings.budget.total {
-            let what = format!("the context of {} has {} tokens", hold.handle, context.tokens);
-            world.fail(Violation::new("a context keeps to its budget", what));
-        }
+        world.check_budget(&hold.handle, &context, &settings);
         let Ok(revision) = stack.read(|tree| tree.revision()) else { return };
         if is_small {
             return;
@@ -167,7 +164,7 @@ impl Actor for Worker {
             None => self.hold(random).map(|()| false),
             Some(_) => self.work(random),
         };
-        // A process that begins anew knows of no task.
+        // A process that was started again has no task.
         if is_free == Ok(true) || !self.process.is_open() {
             self.task = None;
         }
