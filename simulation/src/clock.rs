@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use callstack_core::stack::Clock;
 
-/// When a world begins, in milliseconds since the Unix epoch.
-const BEGINNING: u64 = 1_750_000_000_000;
+/// When a world begins, in microseconds since the Unix epoch.
+const BEGINNING: u64 = 1_750_000_000_000_000;
 
-/// The true time of a world. It never goes back.
+/// The true time of a world, in microseconds. It never goes back, except by [`Time::set`].
 #[derive(Debug)]
 pub struct Time(AtomicU64);
 
@@ -21,17 +21,32 @@ impl Default for Time {
 impl Time {
     /// Milliseconds since the Unix epoch.
     pub fn now(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed) / 1_000
     }
 
     /// Milliseconds since the beginning of the world.
     pub fn passed(&self) -> u64 {
-        self.now() - BEGINNING
+        self.passed_finely() / 1_000
     }
 
-    /// Lets time pass.
+    /// Microseconds since the beginning of the world.
+    pub fn passed_finely(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) - BEGINNING
+    }
+
+    /// Lets milliseconds pass.
     pub fn pass(&self, span: u64) {
+        self.pass_finely(span * 1_000);
+    }
+
+    /// Lets microseconds pass.
+    pub fn pass_finely(&self, span: u64) {
         self.0.fetch_add(span, Ordering::Relaxed);
+    }
+
+    /// Goes to a time, in microseconds since the beginning of the world: to that of the machine that acts next.
+    pub fn set(&self, passed: u64) {
+        self.0.store(BEGINNING + passed, Ordering::Relaxed);
     }
 }
 

@@ -34,16 +34,24 @@ pub enum Kind {
 }
 
 /// A call of a store. Each is a moment at which the world can strike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     /// [`Store::begin`].
     Begin,
-    /// [`Store::read`].
+    /// [`Store::read`], and what reads the history beside it.
     Read,
+    /// [`Store::snapshot`].
+    Look,
+    /// A read of frames that are not in memory, from an [`Archive`].
+    Fetch,
     /// [`Store::append`].
     Append,
     /// [`Store::write_snapshot`].
     Snapshot,
+    /// [`Store::append_log`] and [`Store::remove_logs`], and what reads logs.
+    Log,
+    /// [`Store::compact`], [`Store::write_base`] and [`Store::restore_base`].
+    Compact,
     /// [`Store::commit`].
     Commit,
     /// [`Store::has_news`].
@@ -109,6 +117,8 @@ struct Shared {
     ended: BTreeSet<u64>,
     /// For each loss of events: its number, and the newest event that was left.
     losses: Vec<u64>,
+    /// How often the server has failed over. Each breaks all connections.
+    failovers: u64,
 }
 
 impl Medium {
@@ -126,7 +136,7 @@ impl Medium {
     pub fn store(self: &Arc<Self>, fate: Arc<dyn Fate>) -> SimulatedStore {
         let mut shared = self.shared.lock();
         shared.sessions += 1;
-        let losses = shared.losses.len();
+        let (losses, failovers) = (shared.losses.len(), shared.failovers);
         SimulatedStore {
             medium: self.clone(),
             fate,
@@ -135,6 +145,7 @@ impl Medium {
             seen: 0,
             known: 0,
             losses,
+            failovers,
         }
     }
 
@@ -160,6 +171,7 @@ impl Medium {
         if let Some(holder) = shared.lock.take() {
             shared.ended.insert(holder);
         }
+        shared.failovers += u64::from(self.kind == Kind::Server);
         let left = shared.contents.newest();
         if left < before {
             shared.losses.push(left);
@@ -208,6 +220,8 @@ pub struct SimulatedStore {
     known: u64,
     /// Number of losses of the medium that this store knows.
     losses: usize,
+    /// Number of failovers of the server that this store knows.
+    failovers: u64,
 }
 
 impl SimulatedStore {
@@ -236,9 +250,13 @@ impl SimulatedStore {
             return Err(Error::replaced(self.medium.name(), format!("it has no event {}", self.known)));
         }
         self.losses = shared.losses.len();
-        if call != Call::Begin && shared.ended.remove(&self.number) {
+        let is_ended = shared.ended.remove(&self.number) && call != Call::Begin;
+        let is_broken = shared.failovers != self.failovers;
+        self.failovers = shared.failovers;
+        if is_ended || is_broken {
             *self.session.0.lock() = None;
-            return Err(self.medium.disconnected("the server has ended the transaction", false));
+            let what = if is_broken { "the connection is broken" } else { "the server has ended the transaction" };
+            return Err(self.medium.disconnected(what, false));
         }
         Ok(())
     }
@@ -301,24 +319,28 @@ impl Store for SimulatedStore {
     }
 
     fn reader(&self) -> Option<Box<dyn HistoryReader>> {
-        Some(Box::new(Reader(self.medium.clone())))
+        Some(Box::new(Reader { medium: self.medium.clone(), fate: self.fate.clone() }))
     }
 
     fn archive(&self) -> Option<Arc<dyn Archive>> {
-        Some(Arc::new(MediumArchive::newest(&self.medium, &self.session)))
+        Some(Arc::new(MediumArchive::newest(&self.medium, &self.session, &self.fate)))
     }
 
     fn snapshot(&mut self, _: Duration) -> Result<Option<Snapshot>> {
-        let snapshot = self.contents().snapshot();
-        // Events that it shows may be lost before this store reads them.
-        self.known = snapshot.as_ref().map_or(self.known, |snapshot| snapshot.revision.max(self.known));
-        Ok(snapshot)
+        self.call(Call::Look, |store| {
+            let snapshot = store.contents().snapshot();
+            // Events that it shows may be lost before this store reads them.
+            store.known = snapshot.as_ref().map_or(store.known, |snapshot| snapshot.revision.max(store.known));
+            Ok(snapshot)
+        })
     }
 
     fn restore_base(&mut self) -> Result<()> {
-        self.change(|contents| {
-            contents.restore_base();
-            Ok(())
+        self.call(Call::Compact, |store| {
+            store.change(|contents| {
+                contents.restore_base();
+                Ok(())
+            })
         })
     }
 
@@ -331,7 +353,7 @@ impl Store for SimulatedStore {
     }
 
     fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
-        self.change(|contents| Ok(contents.compact(limits)))
+        self.call(Call::Compact, |store| store.change(|contents| Ok(contents.compact(limits))))
     }
 
     fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
@@ -344,10 +366,12 @@ impl Store for SimulatedStore {
     }
 
     fn write_base(&mut self, base: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
-        self.change(|contents| {
-            contents.write_snapshot(base, frames);
-            contents.make_base();
-            Ok(())
+        self.call(Call::Compact, |store| {
+            store.change(|contents| {
+                contents.write_snapshot(base, frames);
+                contents.make_base();
+                Ok(())
+            })
         })
     }
 
@@ -356,17 +380,19 @@ impl Store for SimulatedStore {
     }
 
     fn logs(&self) -> Option<Arc<dyn LogReader>> {
-        Some(Arc::new(Logs::of(&self.medium)))
+        Some(Arc::new(Logs::of(&self.medium, &self.fate)))
     }
 
     fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
-        self.change(|contents| Ok(contents.append_log(frame, lines)))
+        self.call(Call::Log, |store| store.change(|contents| Ok(contents.append_log(frame, lines))))
     }
 
     fn remove_logs(&mut self, frames: &[Handle]) -> Result<()> {
-        self.change(|contents| {
-            contents.remove_logs(frames);
-            Ok(())
+        self.call(Call::Log, |store| {
+            store.change(|contents| {
+                contents.remove_logs(frames);
+                Ok(())
+            })
         })
     }
 
@@ -412,12 +438,24 @@ impl Drop for SimulatedStore {
     }
 }
 
+/// A call of what reads beside transactions. Only its failure counts: it changes nothing.
+fn strikes(fate: &Arc<dyn Fate>, call: Call) -> Result<()> {
+    match fate.strike(call) {
+        Outcome::Done => Ok(()),
+        Outcome::Fails(error) | Outcome::DoneAndFails(error) => Err(error),
+    }
+}
+
 /// Reads what is kept, beside transactions.
-struct Reader(Arc<Medium>);
+struct Reader {
+    medium: Arc<Medium>,
+    fate: Arc<dyn Fate>,
+}
 
 impl HistoryReader for Reader {
     fn read(&self, query: &EventQuery, _: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        let contents = self.0.shared.lock().contents.clone();
+        strikes(&self.fate, Call::Read)?;
+        let contents = self.medium.shared.lock().contents.clone();
         contents.read(query, each)
     }
 }

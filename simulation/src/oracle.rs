@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use callstack_core::frame::{Holder, Release};
-use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, HolderKind, Stack};
+use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Stack};
 use serde_json::{Map, Value};
 
 /// A rule that was broken, and what broke it.
@@ -32,12 +32,16 @@ pub(crate) struct Plain {
     pub(crate) status: FrameStatus,
     pub(crate) depends_on: Vec<Handle>,
     pub(crate) results: Option<String>,
+    title: String,
+    decisions: Vec<String>,
     pub(crate) holder: Option<Holder>,
     pub(crate) is_released: bool,
     pub(crate) retried_as: Option<Handle>,
     pub(crate) children: Vec<Handle>,
     /// True if it was planned before it was begun.
     was_planned: bool,
+    /// False: it only holds others together, as a heading does.
+    is_work: bool,
 }
 
 /// The model.
@@ -182,6 +186,36 @@ impl Oracle {
         })
     }
 
+    /// A frame that a worker can begin: a planned one that was never held, with nothing in its way.
+    pub(crate) fn free_frame(&self) -> Option<Handle> {
+        let is_free = |(handle, plain): &(&Handle, &Plain)| {
+            let is_new = plain.status == FrameStatus::Planned && plain.holder.is_none() && plain.is_work;
+            let is_left = is_new && plain.retried_as.is_none();
+            is_left && self.in_the_way(**handle).is_none() && !self.may_wait_above(plain)
+        };
+        self.frames.iter().find(is_free).map(|(handle, _)| *handle)
+    }
+
+    /// True if a frame may wait for something above it: for one that waits to begin, or for what that one needs, even
+    /// if it is in a circle with this frame.
+    fn may_wait_above(&self, plain: &Plain) -> bool {
+        let Some(above) = plain.parent.and_then(|parent| self.frames.get(&parent)) else { return false };
+        let is_done = |other: &Handle| self.status_of(self.newest(*other)) == Some(FrameStatus::Completed);
+        match above.status {
+            FrameStatus::Blocked => true,
+            FrameStatus::Planned if !above.depends_on.iter().all(is_done) => true,
+            _ => self.may_wait_above(above),
+        }
+    }
+
+    /// True if the holder of this generation has the frame.
+    pub(crate) fn has_it(&self, hold: &Hold) -> bool {
+        self.frames.get(&hold.handle).is_some_and(|plain| {
+            let is_newest = plain.holder.as_ref().is_some_and(|holder| holder.generation == hold.generation);
+            is_newest && !plain.is_released && plain.status == FrameStatus::InProgress
+        })
+    }
+
     /// True if a worker was the last to hold a frame.
     pub(crate) fn is_of_worker(&self, handle: Handle) -> bool {
         let holder = self.frames.get(&handle).and_then(|plain| plain.holder.as_ref());
@@ -212,10 +246,13 @@ impl Oracle {
                 let held = node.record().holder.as_deref();
                 let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
                 let here = (node.status(), node.session_id(), node.parent(), generation(held));
-                let here = (here, sorted(node.children()), node.retried_as());
+                let here = (here, sorted(node.children()), node.retried_as(), sorted(node.dependencies()));
+                let record = node.record();
+                let here = (here, record.title.as_str(), &record.results, &record.decisions);
                 let held = plain.holder.as_ref();
                 let said = (plain.status, plain.id.as_str(), plain.parent, generation(held));
-                let said = (said, sorted(&plain.children), plain.retried_as);
+                let said = (said, sorted(&plain.children), plain.retried_as, sorted(&plain.depends_on));
+                let said = (said, plain.title.as_str(), &plain.results, &plain.decisions);
                 (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
             })
         });
@@ -305,9 +342,13 @@ impl Oracle {
         let handle = event.handle;
         match &event.change {
             Change::Added { frame } => return self.add(handle, frame),
-            Change::DecisionAdded { decision } => *self.marks.entry(decision.clone()).or_default() += 1,
+            Change::DecisionAdded { decision } => {
+                *self.marks.entry(decision.clone()).or_default() += 1;
+                self.change(handle, |plain| plain.decisions.push(decision.clone()));
+            }
             Change::StatusChanged { results: Some(results), .. } | Change::Summarized { results, .. } => {
                 *self.marks.entry(results.clone()).or_default() += 1;
+                self.change(handle, |plain| plain.results = Some(results.clone()));
             }
             _ => {}
         }
@@ -316,10 +357,11 @@ impl Oracle {
                 let more: Vec<Handle> = depends_on.iter().filter_map(|id| self.ids.get(id).copied()).collect();
                 self.change(handle, |plain| plain.depends_on.extend(more));
             }
-            Change::StatusChanged { status, results, .. } => self.change_status(event, *status, results.as_ref()),
+            Change::StatusChanged { status, .. } => self.change_status(event, *status),
             Change::Invalidated { .. } => self.change(handle, |plain| plain.status = FrameStatus::Invalidated),
             Change::Reopened { .. } => self.change(handle, |plain| plain.status = FrameStatus::InProgress),
             Change::Answered { becomes: Some(status), .. } => self.change(handle, |plain| plain.status = *status),
+            Change::Identified { identity, .. } => self.change(handle, |plain| plain.title.clone_from(&identity.title)),
             Change::Held { holder } => self.change(handle, |plain| {
                 plain.holder = Some((**holder).clone());
                 plain.is_released = false;
@@ -371,31 +413,30 @@ impl Oracle {
             status: frame.status,
             depends_on,
             results: frame.results.clone(),
+            title: frame.title.clone(),
+            decisions: frame.decisions.clone(),
             holder: frame.holder.as_deref().cloned(),
             is_released: false,
             retried_as: None,
             children: Vec::new(),
             was_planned: frame.status == FrameStatus::Planned,
+            is_work: frame.no_work.is_none(),
         };
         self.frames.insert(handle, plain);
     }
 
-    fn change_status(&mut self, event: &Event, status: FrameStatus, results: Option<&String>) {
+    fn change_status(&mut self, event: &Event, status: FrameStatus) {
         let handle = event.handle;
         let before = self.status_of(handle);
         if status == FrameStatus::Completed && before == Some(FrameStatus::Completed) {
             let what = format!("{handle} is completed a second time, at event {}", event.revision);
             self.violations.push(Violation::new("each result comes once", what));
         }
-        self.change(handle, |plain| {
-            plain.status = status;
-            if results.is_some() {
-                plain.results = results.cloned();
-            }
-        });
+        self.change(handle, |plain| plain.status = status);
     }
 
     fn edit(&mut self, handle: Handle, edit: &FrameEdit) {
+        edit.title.iter().for_each(|title| self.change(handle, |plain| plain.title.clone_from(title)));
         let named = |reference: &FrameRef| match reference {
             FrameRef::Handle(handle) => Some(*handle),
             FrameRef::Id(text) | FrameRef::Text(text) => text.parse().ok().or_else(|| self.ids.get(text).copied()),
@@ -425,6 +466,12 @@ impl Oracle {
                     let status = text(value).and_then(|status| status.parse().ok());
                     status.into_iter().for_each(|status| self.change(handle, |plain| plain.status = status));
                 }
+                "title" => text(value).into_iter().for_each(|title| self.change(handle, |plain| plain.title = title)),
+                // A list that has only grown is cut to its former length.
+                "decisions" => self.change(handle, |plain| match value.as_u64() {
+                    Some(length) => plain.decisions.truncate(length as usize),
+                    None => plain.decisions = serde_json::from_value(value.clone()).unwrap_or_default(),
+                }),
                 "results" => {
                     text(value).into_iter().for_each(|mark| *self.marks.entry(mark).or_default() += 1);
                     self.change(handle, |plain| plain.results = text(value));

@@ -38,20 +38,26 @@ impl Plans {
         Self(shapes)
     }
 
-    /// Plans the first frames of one of the shapes.
+    /// Plans the frames of shapes, one beside the other, up to this number of frames.
     pub(crate) fn make(&self, stack: &Stack, random: &mut Random, size: usize) {
-        let shape = &self.0[random.below(self.0.len())];
-        for (place, frame) in shape.iter().take(size).enumerate() {
-            let mut new = NewFrame::new(format!("Task {place}")).id(format!("task-{place}"));
-            new = match frame.parent {
-                Some(parent) => new.below(format!("id:task-{parent}")),
-                None => new.root(),
-            };
-            for dependency in &frame.depends_on {
-                new = new.depends_on(format!("id:task-{dependency}"));
+        let (mut left, mut plan) = (size, 0);
+        while left > 0 {
+            let shape = &self.0[random.below(self.0.len())];
+            let id = |place: &usize| if plan == 0 { format!("task-{place}") } else { format!("task-{plan}-{place}") };
+            for (place, frame) in shape.iter().take(left).enumerate() {
+                let mut new = NewFrame::new(format!("Task {place}")).id(id(&place));
+                new = match &frame.parent {
+                    Some(parent) => new.below(format!("id:{}", id(parent))),
+                    None => new.root(),
+                };
+                for dependency in &frame.depends_on {
+                    new = new.depends_on(format!("id:{}", id(dependency)));
+                }
+                // A plan of a file may depend on what is above; the library refuses that, and so does this plan.
+                let _ = stack.plan(new);
             }
-            // A plan of a file may depend on what is above; the library refuses that, and so does this plan.
-            let _ = stack.plan(new);
+            left = left.saturating_sub(shape.len());
+            plan += 1;
         }
     }
 }

@@ -2,6 +2,7 @@
 //! that fails.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use support::{Queries, Random};
 
 use crate::oracle::Violation;
 use crate::plans::Plans;
-use crate::schedule::{self, ScheduleError, Step, Weather};
+use crate::schedule::{self, ScheduleError, Step};
+use crate::setting::Setting;
 use crate::story::Story;
-use crate::world::{Setting, World};
+use crate::world::World;
 
 /// The most rounds in which everything that can go on has to be done, for each frame.
 const ROUNDS: usize = 12;
@@ -32,6 +34,10 @@ pub struct Ran {
     pub failure: Option<Violation>,
     /// What has happened, if it was told.
     pub story: String,
+    /// The steps with what has struck them.
+    pub steps: Vec<Step>,
+    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    pub pairs: BTreeSet<(&'static str, &'static str)>,
 }
 
 /// A seed whose world breaks a rule.
@@ -39,6 +45,8 @@ pub struct Ran {
 pub struct Found {
     /// The seed.
     pub seed: u64,
+    /// True: the world is that of [`Setting::swarm`].
+    pub is_swarm: bool,
     /// The broken rule.
     pub failure: Violation,
     /// The shortest schedule that was found.
@@ -53,66 +61,68 @@ impl Found {
         let steps = schedule::written(&self.steps);
         let lines: Vec<String> = steps.lines().map(|line| format!("        {line}")).collect();
         format!(
-            "#[test]\nfn seed_{seed}() {{\n    let steps = \"\n{lines}\n    \";\n    let ran = run_again({seed}, steps, \
-             &plans()).unwrap();\n    assert!(ran.failure.is_none(), \"{{}}\", ran.story);\n}}\n",
+            "#[test]\nfn seed_{seed}() {{\n    let steps = \"\n{lines}\n    \";\n    let ran = \
+             run_again(&Setting::{drawn}({seed}), steps, &plans()).unwrap();\n    assert!(ran.failure.is_none(), \"{{}}\", ran.story);\n}}\n",
+            drawn = if self.is_swarm { "swarm" } else { "draw" },
             seed = self.seed,
             lines = lines.join("\n")
         )
     }
 }
 
-/// The steps of a seed: some seeds are calm, and some are heavy storms.
+/// The steps of a seed, without what an adversary adds.
 pub fn steps_of(seed: u64, setting: &Setting) -> Vec<Step> {
     let random = &mut Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 1);
     random.next();
-    let weather = match random.below(4) {
-        0 => Weather::CALM,
-        1 => Weather { struck: 60, crowded: 300 },
-        2 => Weather { struck: 250, crowded: 500 },
-        _ => Weather { struck: 600, crowded: 900 },
-    };
-    let count = 60 + random.below(1 + 12 * setting.size);
-    (0..count).map(|_| Step::draw(random, setting.actors.len(), weather)).collect()
+    (0..setting.steps).map(|_| Step::draw(random, setting.actors.len(), setting.weather)).collect()
 }
 
 /// Runs the world of a seed.
 pub fn run(seed: u64, plans: &Plans, story: Story) -> Ran {
-    let setting = Setting::draw(seed);
-    run_steps(&setting, plans, &steps_of(seed, &setting), story)
+    run_in(&Setting::draw(seed), seed, plans, story)
 }
 
-/// Runs the world of a seed with another schedule, and tells the story.
+/// As [`run`], in another world.
+pub fn run_in(setting: &Setting, seed: u64, plans: &Plans, story: Story) -> Ran {
+    run_steps(setting, plans, &steps_of(seed, setting), story)
+}
+
+/// Runs a world with another schedule, and tells the story. Only the schedule strikes.
 ///
 /// # Errors
 /// [`ScheduleError`] if the text is not a schedule.
-pub fn run_again(seed: u64, steps: &str, plans: &Plans) -> Result<Ran, ScheduleError> {
-    Ok(run_steps(&Setting::draw(seed), plans, &schedule::read(steps)?, Story::telling()))
+pub fn run_again(setting: &Setting, steps: &str, plans: &Plans) -> Result<Ran, ScheduleError> {
+    Ok(run_steps(&without_adversary(setting), plans, &schedule::read(steps)?, Story::telling()))
 }
 
-/// Finds the shortest schedule with which the world of a seed still breaks the same rule. `None`: it breaks none.
-pub fn explain(seed: u64, plans: &Plans) -> Option<Found> {
-    explain_in(&Setting::draw(seed), seed, plans)
+/// What an adversary has added is in the steps that were carried out.
+fn without_adversary(setting: &Setting) -> Setting {
+    Setting { is_adversarial: false, ..setting.clone() }
 }
 
-/// As [`explain`], in another world.
-pub fn explain_in(setting: &Setting, seed: u64, plans: &Plans) -> Option<Found> {
-    let steps = steps_of(seed, setting);
-    let failure = run_steps(setting, plans, &steps, Story::default()).failure?;
+/// Finds the shortest schedule with which a world still breaks the rule that it breaks with the steps of a seed.
+/// `None`: it breaks none.
+pub fn explain(setting: &Setting, seed: u64, plans: &Plans) -> Option<Found> {
+    let ran = run_in(setting, seed, plans, Story::default());
+    let failure = ran.failure?;
+    let setting = &without_adversary(setting);
     let fails = |steps: &[Step]| {
         let found = run_steps(setting, plans, steps, Story::default()).failure;
         found.is_some_and(|found| found.rule == failure.rule)
     };
-    let steps = schedule::shrunk(&steps, SHRINKING_RUNS, fails);
+    let steps = schedule::shrunk(&ran.steps, SHRINKING_RUNS, fails);
     let ran = run_steps(setting, plans, &steps, Story::telling());
-    Some(Found { seed, failure: ran.failure.unwrap_or(failure), steps, story: ran.story })
+    let failure = ran.failure.unwrap_or(failure);
+    Some(Found { seed, is_swarm: setting.is_swarm, failure, steps, story: ran.story })
 }
 
 /// Runs a world. A panic counts as a broken rule.
 pub fn run_steps(setting: &Setting, plans: &Plans, steps: &[Step], story: Story) -> Ran {
     let world = World::new(setting, plans, story);
+    let mut carried_out = Vec::new();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         for step in steps {
-            world.step(step);
+            carried_out.push(world.step(step));
             if world.failure().is_some() {
                 return;
             }
@@ -120,10 +130,11 @@ pub fn run_steps(setting: &Setting, plans: &Plans, steps: &[Step], story: Story)
         settle(&world);
     }));
     if let Err(panic) = ran {
+        carried_out.extend(world.cut_off());
         world.fail(Violation::new("nothing panics", said(&*panic)));
     }
-    let failure = world.failure();
-    Ran { commands: world.commands(), hash: world.hash(), failure, story: world.story() }
+    let (failure, pairs) = (world.failure(), world.pairs());
+    Ran { commands: world.commands(), hash: world.hash(), failure, story: world.story(), steps: carried_out, pairs }
 }
 
 fn said(panic: &(dyn Any + Send)) -> String {
@@ -143,6 +154,9 @@ fn settle(world: &Arc<World>) {
         }
     }
     let stack = world.alone();
+    if world.setting().is_poisoned {
+        go_on_beside_a_poisoned_frame(world, &stack);
+    }
     let frames = stack.read(|tree| tree.len()).unwrap_or_default();
     let most = ROUNDS * (frames + 8);
     let mut rounds = 0;
@@ -154,6 +168,29 @@ fn settle(world: &Arc<World>) {
     }
     check_done(world, &stack);
     check_equal(world, &stack);
+    if let Some(mark) = world.missing_mark() {
+        let what = format!("`{mark}` was acknowledged, and is there no more");
+        world.fail(Violation::new("what is acknowledged is kept once", what));
+    }
+}
+
+/// Each worker that gets the first frame dies. As long as its lease lasts, others get all frames that do not wait for
+/// it.
+fn go_on_beside_a_poisoned_frame(world: &Arc<World>, stack: &Stack) {
+    let mut poisoned = None;
+    let most = ROUNDS * (stack.read(|tree| tree.len()).unwrap_or_default() + 8);
+    world.time().pass(2 * 86_400_000);
+    for _ in 0..most {
+        world.time().pass(1_000);
+        stack.work().note_interruptions();
+        let Ok(Some(hold)) = stack.work().hold(NewHold::new("a worker", 60_000)) else { break };
+        if *poisoned.get_or_insert(hold.handle) == hold.handle {
+            continue;
+        }
+        // What could not be finished is found below.
+        let _ = stack.work().finish(&hold, Finish::Done(Results::new(world.mark())));
+    }
+    world.check_nothing_is_free(stack);
 }
 
 /// A worker does one frame. If none is free, a person does what the library says is in the way. Returns false if

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use support::Random;
 
+use crate::medium::{Call, Kind};
+
 /// One step of one actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
@@ -75,7 +77,7 @@ impl Step {
             // Steps within steps become rarer.
             let weather = Weather { struck: weather.struck / 2, ..weather };
             for _ in 0..1 + random.below(2) {
-                let call = random.below(8);
+                let call = random.below(10);
                 let blow = Blow::draw(random, actors, weather);
                 step.strikes.push(Strike { call, blow });
             }
@@ -100,16 +102,47 @@ impl Blow {
         if random.below(1_000) < weather.crowded {
             return Self::Meanwhile(Box::new(Step::draw(random, actors, weather)));
         }
-        match random.below(25) {
-            0..=4 => Self::Crash,
-            5..=9 => Self::CrashAfter,
-            10..=12 => Self::Busy,
-            13..=14 => Self::Full,
-            15..=17 => Self::Lost,
-            18..=20 => Self::AnswerLost,
-            21..=22 => Self::Freeze(1 + random.below(120_000) as u64),
-            23 => Self::Clock(random.below(240_000) as i64 - 120_000),
+        match random.below(21) {
+            0..=2 => Self::Crash,
+            3..=5 => Self::CrashAfter,
+            6..=8 => Self::Busy,
+            9..=10 => Self::Full,
+            11..=13 => Self::Lost,
+            14..=16 => Self::AnswerLost,
+            17..=18 => Self::Freeze(1 + random.below(120_000) as u64),
+            19 => Self::Clock(random.below(240_000) as i64 - 120_000),
             _ => Self::Power,
+        }
+    }
+}
+
+impl Blow {
+    /// The kind of blow.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::CrashAfter => "crash-after",
+            Self::Busy => "busy",
+            Self::Full => "full",
+            Self::Lost => "lost",
+            Self::AnswerLost => "answer-lost",
+            Self::Freeze(_) => "freeze",
+            Self::Power => "power",
+            Self::Clock(_) => "clock",
+            Self::Meanwhile(_) => "meanwhile",
+        }
+    }
+
+    /// True if it changes anything at such a call of a store of this kind.
+    pub fn can_strike(&self, call: Call, kind: Kind) -> bool {
+        match self {
+            Self::Busy => call == Call::Begin,
+            Self::Full => {
+                matches!(call, Call::Append | Call::Snapshot | Call::Log | Call::Compact | Call::Commit)
+            }
+            Self::Lost => kind == Kind::Server,
+            Self::AnswerLost => kind == Kind::Server && call == Call::Commit,
+            _ => true,
         }
     }
 }
@@ -123,17 +156,12 @@ impl fmt::Display for Step {
 
 impl fmt::Display for Blow {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())?;
         match self {
-            Self::Crash => out.write_str("crash"),
-            Self::CrashAfter => out.write_str("crash-after"),
-            Self::Busy => out.write_str("busy"),
-            Self::Full => out.write_str("full"),
-            Self::Lost => out.write_str("lost"),
-            Self::AnswerLost => out.write_str("answer-lost"),
-            Self::Freeze(span) => write!(out, "freeze-{span}"),
-            Self::Power => out.write_str("power"),
-            Self::Clock(by) => write!(out, "clock-{by}"),
-            Self::Meanwhile(step) => write!(out, "meanwhile({step})"),
+            Self::Freeze(span) => write!(out, "-{span}"),
+            Self::Clock(by) => write!(out, "-{by}"),
+            Self::Meanwhile(step) => write!(out, "({step})"),
+            _ => Ok(()),
         }
     }
 }

@@ -1,78 +1,30 @@
 //! A world: one stack, the machines and processes that use it, and the actors in them. Everything happens in one
 //! thread, in the order of a [schedule](crate::schedule).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callstack_core::{Context, Error, Event, Handle, LogQuery, Settings, Stack, StackOptions};
+use callstack_core::{Context, Event, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
+use callstack_core::tree::Parts;
 use parking_lot::Mutex;
 use support::Random;
 
-use crate::actors::{Actor, Kind as ActorKind, judge};
+use crate::actors::{Actor, Kind as ActorKind};
+use crate::adversary::Adversary;
 use crate::clock::{MachineClock, Time, spans, time_of_day};
 use crate::medium::{Call, Fate, Kind, Medium, Outcome};
 use crate::oracle::{Oracle, Violation};
 use crate::plans::Plans;
+use crate::process::{Process, ProcessFate};
 use crate::schedule::{Blow, Step, Strike};
+use crate::setting::Setting;
 use crate::story::Story;
 
 /// How many steps of others may be inside of each other.
 const DEEPEST: usize = 3;
-
-/// What a world is made of.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// The medium of the stack.
-    pub kind: Kind,
-    /// True: each commit is synced, so that a power loss takes nothing.
-    pub is_durable: bool,
-    /// The actors, each with the number of its machine.
-    pub actors: Vec<(ActorKind, usize)>,
-    /// By how much the clock of each machine is wrong, in milliseconds. `None`: it stands still.
-    pub clocks: Vec<Option<i64>>,
-    /// True: the medium forgets some of the commits that it has acknowledged.
-    pub is_forgetful: bool,
-    /// The seed of the plan with which it begins.
-    pub plan: u64,
-    /// The most frames of that plan.
-    pub size: usize,
-}
-
-impl Setting {
-    /// Draws a setting.
-    pub fn draw(seed: u64) -> Self {
-        let random = &mut Random::new(seed);
-        random.next();
-        let machines = 1 + random.below(4);
-        let is_wrong = random.once_in(3);
-        let clock = |random: &mut Random| match random.below(if is_wrong { 5 } else { 1 }) {
-            0 | 1 => Some(0),
-            2 => Some(random.below(120_000) as i64 - 60_000),
-            3 => Some(random.below(86_400_000) as i64 - 43_200_000),
-            _ => None,
-        };
-        let workers = 1 + random.below(5);
-        let mut actors = vec![ActorKind::Worker; workers];
-        let others =
-            [ActorKind::Person, ActorKind::Conversation, ActorKind::Importer, ActorKind::Keeper, ActorKind::Host];
-        for kind in others {
-            let count = random.below(3);
-            actors.extend(std::iter::repeat_n(kind, count));
-        }
-        Self {
-            kind: if random.once_in(2) { Kind::Folder } else { Kind::Server },
-            is_durable: random.once_in(2),
-            actors: actors.into_iter().map(|kind| (kind, random.below(machines))).collect(),
-            is_forgetful: false,
-            clocks: (0..machines).map(|_| clock(random)).collect(),
-            plan: random.next(),
-            size: [4, 12, 40, 120][random.below(4)],
-        }
-    }
-}
 
 /// A world.
 pub struct World {
@@ -80,7 +32,8 @@ pub struct World {
     medium: Arc<Medium>,
     time: Arc<Time>,
     machines: Vec<Arc<MachineClock>>,
-    actors: Vec<Mutex<Option<Box<dyn Actor>>>>,
+    /// The actors with their processes. `None`: the actor is in the midst of a step.
+    actors: Vec<Mutex<Option<(Process, Box<dyn Actor>)>>>,
     /// What happens to the processes that have the stack open, by their actors.
     fates: Mutex<BTreeMap<usize, Arc<ProcessFate>>>,
     /// The steps that are under way, the innermost last.
@@ -92,6 +45,13 @@ pub struct World {
     failure: Mutex<Option<Violation>>,
     /// The lines of logs that were acknowledged and not lost, with their frames.
     logged: Mutex<Vec<(Handle, String)>>,
+    /// The marked texts that were acknowledged and not lost, each with a revision by which it was committed.
+    ledger: Mutex<Vec<(String, u64)>>,
+    adversary: Option<Mutex<Adversary>>,
+    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    pairs: Mutex<BTreeSet<(&'static str, &'static str)>>,
+    /// More than 0: the world looks at a stack, and nothing strikes its calls.
+    quiet: AtomicUsize,
     /// False: nothing goes wrong any more.
     is_stormy: AtomicBool,
     /// How often events were lost with the power.
@@ -106,8 +66,14 @@ pub struct World {
 /// A step that is under way.
 struct Running {
     actor: usize,
+    step: Step,
+    /// The command that its actor gives.
+    command: &'static str,
     calls: usize,
+    /// What is to strike its calls.
     strikes: Vec<Strike>,
+    /// What has struck them.
+    struck: Vec<Strike>,
 }
 
 impl World {
@@ -123,14 +89,9 @@ impl World {
         }
         let world = Arc::new_cyclic(|weak: &Weak<Self>| {
             let process = |(number, (kind, machine)): (usize, &(ActorKind, usize))| {
-                let process = Process {
-                    world: weak.clone(),
-                    number,
-                    name: format!("{}-{number}", kind.name()),
-                    machine: *machine,
-                    open: None,
-                };
-                Mutex::new(Some(kind.actor(process)))
+                let process = Process::new(weak.clone(), number, format!("{}-{number}", kind.name()), *machine);
+                let actor = kind.actor(process.name());
+                Mutex::new(Some((process, actor)))
             };
             Self {
                 setting: setting.clone(),
@@ -145,6 +106,10 @@ impl World {
                 story: Mutex::new(story),
                 failure: Mutex::default(),
                 logged: Mutex::default(),
+                ledger: Mutex::default(),
+                adversary: setting.is_adversarial.then(|| Mutex::new(Adversary::new(setting.plan))),
+                pairs: Mutex::default(),
+                quiet: AtomicUsize::new(0),
                 is_stormy: AtomicBool::new(true),
                 losses: AtomicUsize::new(0),
                 steps: AtomicU64::new(0),
@@ -158,7 +123,9 @@ impl World {
 
     /// Makes the plan with which the world begins.
     fn found(self: &Arc<Self>, plans: &Plans) {
-        plans.make(&self.alone(), &mut Random::new(self.setting.plan), self.setting.size);
+        let stack = self.alone();
+        plans.make(&stack, &mut Random::new(self.setting.plan), self.setting.size);
+        stack.upkeep().repair().expect("a new stack is sound");
         self.medium.sync();
     }
 
@@ -172,29 +139,123 @@ impl World {
             .finished_frames(16)
     }
 
-    /// Carries a step out. Nothing happens if its actor is in the midst of another step.
-    pub fn step(self: &Arc<Self>, step: &Step) {
+    /// Carries a step out, and returns it with what has struck it. Nothing happens if its actor is in the midst of
+    /// another step.
+    pub fn step(self: &Arc<Self>, step: &Step) -> Step {
         self.time.pass(step.after);
         let number = step.actor % self.actors.len();
         let depth = self.running.lock().len();
-        let Some(mut actor) = (depth <= DEEPEST).then(|| self.actors[number].lock().take()).flatten() else { return };
-        let strikes = if self.is_stormy.load(Ordering::Relaxed) { step.strikes.clone() } else { Vec::new() };
+        let taken = (depth <= DEEPEST).then(|| self.actors[number].lock().take()).flatten();
+        let Some((mut process, mut actor)) = taken else { return step.clone() };
+        let strikes = if self.is_stormy() { step.strikes.clone() } else { Vec::new() };
         // The power may have failed since.
-        if actor.process().has_died() {
+        if process.has_died() {
+            process.close();
             actor.die();
         }
         if let Some(fate) = self.fates.lock().get(&number) {
-            fate.is_struck.store(false, Ordering::Relaxed);
+            fate.begin_step();
         }
-        self.running.lock().push(Running { actor: number, calls: 0, strikes });
+        let command = self.setting.actors[number].0.name();
+        let running = Running { actor: number, step: step.clone(), command, calls: 0, strikes, struck: Vec::new() };
+        self.running.lock().push(running);
         self.steps.fetch_add(1, Ordering::Relaxed);
-        actor.act(&mut Random::new(step.choice));
-        self.running.lock().pop();
-        if actor.process().has_died() {
+        actor.act(&mut process, &mut Random::new(step.choice));
+        let struck = self.end_step();
+        if process.has_died() {
             self.tell(number, &|| "the process has died".to_owned());
+            process.close();
             actor.die();
         }
-        *self.actors[number].lock() = Some(actor);
+        *self.actors[number].lock() = Some((process, actor));
+        Step { strikes: struck, ..step.clone() }
+    }
+
+    /// The innermost step has ended. Returns what has struck it.
+    fn end_step(&self) -> Vec<Strike> {
+        let mut running = self.running.lock();
+        let Some(ended) = running.pop() else { return Vec::new() };
+        if let Some(outer) = running.last() {
+            self.pairs.lock().insert((outer.command, ended.command));
+        }
+        ended.struck
+    }
+
+    /// The step that a panic has cut off, with what has struck it.
+    pub(crate) fn cut_off(&self) -> Option<Step> {
+        let running = std::mem::take(&mut *self.running.lock());
+        running.into_iter().rev().fold(None, |inner, mut outer| {
+            let call = outer.calls.saturating_sub(1);
+            let inner = inner.map(|inner| Strike { call, blow: Blow::Meanwhile(Box::new(inner)) });
+            outer.struck.extend(inner);
+            Some(Step { strikes: outer.struck, ..outer.step })
+        })
+    }
+
+    /// The actor that acts gives a command.
+    pub(crate) fn begin_command(&self, command: &'static str) {
+        self.running.lock().last_mut().into_iter().for_each(|step| step.command = command);
+    }
+
+    /// What strikes the next call of an actor, with the number of the call, if the actor is the one that acts.
+    pub(crate) fn next_blow(&self, actor: usize, call: Call) -> Option<(usize, Blow)> {
+        let mut running = self.running.lock();
+        let depth = running.len();
+        let step = running.last_mut().filter(|step| step.actor == actor)?;
+        let number = step.calls;
+        step.calls += 1;
+        if let Some(place) = step.strikes.iter().position(|strike| strike.call == number) {
+            return Some((number, step.strikes.remove(place).blow));
+        }
+        let command = step.command;
+        drop(running);
+        let mut adversary = self.adversary.as_ref().filter(|_| self.is_stormy())?.lock();
+        let is_free = |number: &usize| depth <= DEEPEST && self.actors[*number].lock().is_some();
+        let others = self.setting.actors.iter().enumerate().filter(|(number, _)| is_free(number));
+        let others: Vec<(usize, ActorKind)> = others.map(|(number, (kind, _))| (number, *kind)).collect();
+        adversary.choose((command, call), self.setting.kind, &others).map(|blow| (number, blow))
+    }
+
+    /// Notes what has struck a call of the step that is under way.
+    pub(crate) fn struck(&self, call: usize, blow: Blow) {
+        self.running.lock().last_mut().into_iter().for_each(|step| step.struck.push(Strike { call, blow: blow.clone() }));
+    }
+
+    fn is_stormy(&self) -> bool {
+        self.is_stormy.load(Ordering::Relaxed)
+    }
+
+    /// True while the world itself looks at a stack.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed) > 0
+    }
+
+    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    pub fn pairs(&self) -> BTreeSet<(&'static str, &'static str)> {
+        self.pairs.lock().clone()
+    }
+
+    pub(crate) fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    pub(crate) fn medium(&self) -> &Arc<Medium> {
+        &self.medium
+    }
+
+    /// What happens to the calls of a process that was started.
+    pub(crate) fn starts(&self, actor: usize, fate: Arc<ProcessFate>) {
+        self.fates.lock().insert(actor, fate);
+    }
+
+    /// True if something has struck the present step of an actor.
+    pub(crate) fn has_struck(&self, actor: usize) -> bool {
+        self.fates.lock().get(&actor).is_some_and(|fate| fate.is_struck())
+    }
+
+    /// The clock of the machine of an actor jumps.
+    pub(crate) fn jump_clock(&self, actor: usize, by: i64) {
+        self.machines[self.setting.actors[actor].1].jump(by);
     }
 
     /// Tells what an actor has done.
@@ -220,8 +281,24 @@ impl World {
         format!("mark {}.", self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Asks the model. Nothing strikes meanwhile.
     pub(crate) fn with_oracle<T>(&self, look: impl FnOnce(&Oracle) -> T) -> T {
-        look(&self.oracle.lock())
+        self.quiet.fetch_add(1, Ordering::Relaxed);
+        let found = look(&self.oracle.lock());
+        self.quiet.fetch_sub(1, Ordering::Relaxed);
+        found
+    }
+
+    /// Notes that a marked text was acknowledged.
+    pub(crate) fn acknowledge(&self, mark: &str) {
+        let revision = self.with_oracle(Oracle::revision);
+        self.ledger.lock().push((mark.to_owned(), revision));
+    }
+
+    /// A text that was acknowledged and not lost, and that the history does not have.
+    pub(crate) fn missing_mark(&self) -> Option<String> {
+        let ledger = self.ledger.lock();
+        self.with_oracle(|oracle| ledger.iter().map(|(mark, _)| mark).find(|mark| oracle.count(mark) == 0).cloned())
     }
 
     /// Notes that a line of a log was acknowledged.
@@ -242,6 +319,26 @@ impl World {
     pub(crate) fn check_tree(&self, stack: &Stack) {
         let different = self.with_oracle(|oracle| oracle.difference(stack));
         different.into_iter().for_each(|what| self.fail(Violation::new("a tree is what its events say", what)));
+    }
+
+    /// A worker got no frame: none is free, as the events say.
+    pub(crate) fn check_nothing_is_free(&self, stack: &Stack) {
+        let known = stack.read(|tree| tree.revision()).unwrap_or_default();
+        let free = self.with_oracle(|oracle| if oracle.revision() == known { oracle.free_frame() } else { None });
+        free.into_iter().for_each(|frame| {
+            let why = stack.read(|tree| tree.can_begin(frame, Parts::First));
+            let what = format!("a worker got nothing, but {frame} can begin: {why:?}");
+            self.fail(Violation::new("what can begin is handed out", what));
+        });
+    }
+
+    /// A worker was told that it has lost its frame.
+    pub(crate) fn check_lost(&self, hold: &Hold) {
+        let has_it = self.losses() == 0 && self.with_oracle(|oracle| oracle.has_it(hold));
+        if has_it {
+            let what = format!("{} has it in generation {}", hold.handle, hold.generation);
+            self.fail(Violation::new("only who has lost a frame is refused", what));
+        }
     }
 
     /// Checks that a context keeps to its budget. `of`: the frame or the session.
@@ -303,11 +400,11 @@ impl World {
     }
 
     /// A command begins with a transaction.
-    fn count(&self, call: Call) {
+    pub(crate) fn count(&self, call: Call) {
         self.commands.fetch_add(u64::from(call == Call::Begin), Ordering::Relaxed);
     }
 
-    fn committed(&self, events: &[Arc<Event>]) {
+    pub(crate) fn committed(&self, events: &[Arc<Event>]) {
         let mut oracle = self.oracle.lock();
         oracle.follow(events);
         let broken = oracle.take_violations();
@@ -319,8 +416,9 @@ impl World {
         broken.into_iter().for_each(|violation| self.fail(violation));
     }
 
-    /// The power fails: what was not synced is lost. All processes of a folder die with it.
-    fn lose_power(&self) {
+    /// The power fails: what was not synced is lost. All processes of a folder die with it, and the connections of a
+    /// server break.
+    pub(crate) fn lose_power(&self) {
         let lost = self.medium.lose_power();
         if self.setting.is_durable && lost > 0 {
             let what = format!("{lost} events that were synced are lost");
@@ -332,8 +430,14 @@ impl World {
         *self.oracle.lock() = Oracle::of(&events);
         drop(events);
         self.losses.fetch_add(1, Ordering::Relaxed);
-        // It is not known which of the lines were synced.
-        self.logged.lock().clear();
+        self.ledger.lock().retain(|(_, revision)| *revision <= left);
+        if !self.setting.is_durable {
+            // It is not known which of the lines were synced.
+            self.logged.lock().clear();
+        }
+        if self.setting.kind == Kind::Folder {
+            self.fates.lock().values().for_each(|fate| fate.die());
+        }
         self.story
             .lock()
             .tell(self.time.passed(), 0, "the world", &|| format!("the power fails, {lost} events are lost"));
@@ -356,212 +460,3 @@ impl Fate for Watching {
     }
 }
 
-/// A process of a machine, which has the stack open.
-pub struct Process {
-    world: Weak<World>,
-    number: usize,
-    name: String,
-    machine: usize,
-    open: Option<(Stack, Arc<ProcessFate>)>,
-}
-
-impl Process {
-    /// The world in which it runs.
-    pub(crate) fn world(&self) -> Arc<World> {
-        self.world.upgrade().expect("a process ends before its world")
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The stack, which is opened if it is not open.
-    ///
-    /// # Errors
-    /// Those of [`Stack::with_store`].
-    pub(crate) fn stack(&mut self) -> Result<Stack, Error> {
-        if let Some((stack, _)) = &self.open {
-            return Ok(stack.clone());
-        }
-        let world = self.world();
-        let fate = Arc::new(ProcessFate {
-            world: self.world.clone(),
-            number: self.number,
-            is_dead: AtomicBool::new(false),
-            is_struck: AtomicBool::new(false),
-            session: AtomicU64::new(0),
-        });
-        let store = world.medium.store(fate.clone());
-        fate.session.store(store.number(), Ordering::Relaxed);
-        world.fates.lock().insert(self.number, fate.clone());
-        let opened = Stack::with_store(store, world.options(self.machine));
-        self.open = opened.as_ref().ok().map(|stack| (stack.clone(), fate.clone()));
-        if let Err(error) = &opened
-            && !fate.is_dead.load(Ordering::Relaxed)
-        {
-            judge(self, "open", error, &[]);
-        }
-        opened
-    }
-
-    /// Looks at what others have done. Afterwards its tree shows everything that was committed.
-    ///
-    /// # Errors
-    /// Those of [`Stack::refresh`].
-    pub(crate) fn refresh(&self, stack: &Stack) -> Result<(), Error> {
-        let world = self.world();
-        let acted = world.steps();
-        if let Err(error) = stack.refresh() {
-            judge(self, "refresh", &error, &[]);
-            return Err(error);
-        }
-        if acted == world.steps() {
-            let committed = world.with_oracle(Oracle::revision);
-            let known = stack.read(|tree| tree.revision())?;
-            if known < committed {
-                let what = format!("{} is at event {known} after a refresh, of {committed}", self.name);
-                world.fail(Violation::new("a refresh shows what was committed", what));
-            }
-        }
-        Ok(())
-    }
-
-    /// True if something has struck its present step.
-    pub(crate) fn is_struck(&self) -> bool {
-        let fates = self.world();
-        let fate = fates.fates.lock().get(&self.number).cloned();
-        fate.is_some_and(|fate| fate.is_struck.load(Ordering::Relaxed))
-    }
-
-    /// True if it has the stack open.
-    pub(crate) fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
-    /// Closes the stack without a word, as a process does that ends.
-    pub(crate) fn close(&mut self) {
-        if let Some((_, fate)) = self.open.take() {
-            fate.die();
-        }
-    }
-
-    /// True if it has died, and its actor does not know that yet.
-    pub(crate) fn has_died(&self) -> bool {
-        self.open.as_ref().is_some_and(|(_, fate)| fate.is_dead.load(Ordering::Relaxed))
-    }
-
-    /// Tells what its actor does.
-    pub(crate) fn tell(&self, what: impl Fn() -> String) {
-        self.world().tell(self.number, &what);
-    }
-}
-
-/// What happens to the calls of one process.
-struct ProcessFate {
-    world: Weak<World>,
-    number: usize,
-    is_dead: AtomicBool,
-    /// True if something has struck the present step, so that its commands may fail.
-    is_struck: AtomicBool,
-    session: AtomicU64,
-}
-
-impl ProcessFate {
-    fn die(&self) {
-        self.is_dead.store(true, Ordering::Relaxed);
-        if let Some(world) = self.world.upgrade() {
-            world.medium.release(self.session.load(Ordering::Relaxed));
-        }
-    }
-
-    /// What strikes at this moment, if this process is the one that acts.
-    fn blow(&self, world: &World) -> Option<Blow> {
-        let mut running = world.running.lock();
-        let step = running.last_mut().filter(|step| step.actor == self.number)?;
-        let call = step.calls;
-        step.calls += 1;
-        let place = step.strikes.iter().position(|strike| strike.call == call)?;
-        Some(step.strikes.remove(place).blow)
-    }
-}
-
-impl Fate for ProcessFate {
-    fn strike(&self, call: Call) -> Outcome {
-        let dead = || Outcome::Fails(Error::io("reach", "the stack", "the process has died"));
-        let Some(world) = self.world.upgrade() else { return dead() };
-        if self.is_dead.load(Ordering::Relaxed) {
-            return dead();
-        }
-        world.count(call);
-        let Some(blow) = self.blow(&world) else { return Outcome::Done };
-        if !matches!(blow, Blow::Meanwhile(_)) {
-            world.tell(self.number, &|| format!("[{blow} at {call:?}]"));
-        }
-        self.is_struck.store(true, Ordering::Relaxed);
-        let is_server = world.setting.kind == Kind::Server;
-        let name = "the simulated server";
-        match blow {
-            Blow::Crash => {
-                self.die();
-                dead()
-            }
-            Blow::CrashAfter => {
-                // The lock of a folder falls with the process, after the call.
-                self.is_dead.store(true, Ordering::Relaxed);
-                Outcome::DoneAndFails(Error::io("reach", "the stack", "the process has died"))
-            }
-            Blow::Busy if call == Call::Begin => {
-                Outcome::Fails(Error::Busy { path: "the stack".into(), waited: 10_000 })
-            }
-            Blow::Full if matches!(call, Call::Append | Call::Snapshot | Call::Commit) => {
-                Outcome::Fails(Error::disk_full("the stack"))
-            }
-            Blow::Lost if is_server => {
-                Outcome::Fails(Error::disconnected(name, "the connection is lost", call == Call::Commit))
-            }
-            Blow::AnswerLost if is_server && call == Call::Commit => {
-                Outcome::DoneAndFails(Error::disconnected(name, "the answer is lost", true))
-            }
-            Blow::Freeze(span) => {
-                world.time.pass(span);
-                Outcome::Done
-            }
-            Blow::Clock(by) => {
-                world.machines[world.setting.actors[self.number].1].jump(by);
-                Outcome::Done
-            }
-            Blow::Power => {
-                world.lose_power();
-                // With the folder's machine all its processes die. A server's processes go on.
-                if is_server {
-                    return Outcome::Done;
-                }
-                world.fates.lock().values().for_each(|fate| fate.die());
-                dead()
-            }
-            Blow::Meanwhile(step) => {
-                world.step(&step);
-                if self.is_dead.load(Ordering::Relaxed) { dead() } else { Outcome::Done }
-            }
-            _ => Outcome::Done,
-        }
-    }
-
-    fn keeps(&self) -> bool {
-        let is_forgetful = |world: &Arc<World>| world.setting.is_forgetful && world.commands().is_multiple_of(7);
-        !self.world.upgrade().as_ref().is_some_and(is_forgetful)
-    }
-
-    fn wait(&self, span: Duration) {
-        self.is_struck.store(true, Ordering::Relaxed);
-        self.world.upgrade().into_iter().for_each(|world| world.time.pass(span.as_millis() as u64));
-    }
-
-    fn committed(&self, events: &[Arc<Event>]) {
-        let Some(world) = self.world.upgrade() else { return };
-        world.committed(events);
-        if world.setting.is_durable {
-            world.medium.sync();
-        }
-    }
-}

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use callstack_simulation::plans::Plans;
-use callstack_simulation::run::{Found, explain, explain_in, run, run_again, steps_of};
+use callstack_simulation::run::{Found, explain, run, run_again, run_in, steps_of};
 use callstack_simulation::schedule;
+use callstack_simulation::setting::Setting;
 use callstack_simulation::story::Story;
-use callstack_simulation::world::Setting;
 
 fn plans() -> Plans {
     Plans::read(&support::data("plans"))
@@ -25,7 +25,7 @@ fn check_worlds(first: u64, seconds: usize) {
     let mut seed = first;
     while seed < first + 5 || began.elapsed() < Duration::from_secs(seconds as u64) {
         if run(seed, &plans, Story::default()).failure.is_some() {
-            let found = explain(seed, &plans).expect("a seed breaks the same rule each time");
+            let found = explain(&Setting::draw(seed), seed, &plans).expect("a seed breaks the same rule each time");
             panic!("{}", told(&found));
         }
         seed += 1;
@@ -56,11 +56,48 @@ fn a_seed_is_repeated_to_the_byte() {
 #[test]
 fn a_schedule_is_repeated_from_its_text() {
     let plans = plans();
-    let setting = Setting::draw(5);
-    let ran = run_again(5, &schedule::written(&steps_of(5, &setting)), &plans).unwrap();
-    assert_eq!(ran.hash, run(5, &plans, Story::hashing()).hash);
-    assert!(ran.story.contains("holds f"), "{}", ran.story);
-    assert!(run_again(5, "1 2 z", &plans).is_err());
+    let (mut adversarial, mut told) = (0, 0);
+    for seed in 1..20 {
+        let setting = Setting::draw(seed);
+        let ran = run(seed, &plans, Story::hashing());
+        let again = run_again(&setting, &schedule::written(&ran.steps), &plans).unwrap();
+        assert_eq!((again.hash, again.commands), (ran.hash, ran.commands), "seed {seed}");
+        assert_eq!(again.steps, ran.steps, "seed {seed}");
+        adversarial += usize::from(setting.is_adversarial);
+        told += usize::from(again.story.contains("holds f"));
+    }
+    assert!(adversarial > 0 && told > 0, "{adversarial} adversaries, {told} stories");
+    assert!(run_again(&Setting::draw(5), "1 2 z", &plans).is_err());
+}
+
+#[test]
+fn an_adversary_lets_more_commands_meet_than_chance_does() {
+    let plans = plans();
+    let pairs = |is_adversarial: bool| {
+        let mut pairs = std::collections::BTreeSet::new();
+        for seed in 1..40 {
+            let setting = Setting { is_adversarial, steps: 60, size: 12, ..Setting::draw(seed) };
+            let ran = run_in(&setting, seed, &plans, Story::default());
+            assert_eq!(ran.failure, None, "seed {seed}");
+            pairs.extend(ran.pairs);
+        }
+        pairs.len()
+    };
+    let (with, without) = (pairs(true), pairs(false));
+    assert!(with > 2 * without, "{with} pairs with an adversary, {without} without");
+}
+
+/// A world of hundreds of machines, beside the small ones.
+#[test]
+fn a_swarm_keeps_all_rules() {
+    let plans = plans();
+    for seed in 1..4 {
+        let setting = Setting { size: 400, steps: 1_500, ..Setting::swarm(seed) };
+        let failure = run_in(&setting, seed, &plans, Story::default()).failure;
+        assert_eq!(failure, None, "seed {seed}, {} machines", setting.clocks.len());
+    }
+    let machines: Vec<usize> = (1..200).map(|seed| Setting::swarm(seed).clocks.len()).collect();
+    assert!(machines.iter().any(|machines| *machines > 500) && machines.contains(&1), "{machines:?}");
 }
 
 /// A simulation that finds nothing may be blind.
@@ -69,7 +106,7 @@ fn a_medium_that_forgets_is_found_and_explained_in_few_steps() {
     let plans = plans();
     for seed in 1..4 {
         let setting = Setting { is_forgetful: true, ..Setting::draw(seed) };
-        let found = explain_in(&setting, seed, &plans).expect("it is found");
+        let found = explain(&setting, seed, &plans).expect("it is found");
         assert!(found.steps.len() < steps_of(seed, &setting).len(), "{}", found.story);
         assert!(found.story.contains("BROKEN"), "{}", found.story);
         assert!(found.test().contains(&format!("fn seed_{seed}()")), "{}", found.test());

@@ -10,10 +10,9 @@ use support::Random;
 
 use super::{Actor, Marked};
 use crate::oracle::Violation;
-use crate::world::Process;
+use crate::process::Process;
 
 pub(crate) struct Host {
-    process: Process,
     /// The sessions that it has, the root first. They outlive its process, as transcripts do.
     sessions: Vec<String>,
     /// Effects that are not carried out yet.
@@ -24,26 +23,27 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(process: Process) -> Self {
-        let root = format!("{}/root", process.name());
-        Self { process, sessions: vec![root], pending: Vec::new(), waiting: BTreeSet::new(), messages: 0 }
+    pub(crate) fn new(name: &str) -> Self {
+        let sessions = vec![format!("{name}/root")];
+        Self { sessions, pending: Vec::new(), waiting: BTreeSet::new(), messages: 0 }
     }
 
-    fn tell(&mut self, stack: &Stack, event: Value) {
+    fn tell(&mut self, process: &mut Process, stack: &Stack, event: Value) {
+        process.begin_command("host event");
         let event: HostEvent = serde_json::from_value(event).expect("an event of a host");
         let effects = stack.host().report(event);
-        self.take(effects);
+        self.take(process, effects);
     }
 
-    fn take(&mut self, effects: Vec<Effect>) {
+    fn take(&mut self, process: &mut Process, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Log { .. } | Effect::CompactionPrompt { .. } => {}
                 Effect::AbortSession { session_id } => self.pending.retain(|effect| !prompts(effect, &session_id)),
                 Effect::Answer { call, .. } => {
                     if !self.waiting.remove(&call) {
-                        let what = format!("{} has no caller that waits for call {call}", self.process.name());
-                        self.process.world().fail(Violation::new("a call is answered once", what));
+                        let what = format!("{} has no caller that waits for call {call}", process.name());
+                        process.world().fail(Violation::new("a call is answered once", what));
                     }
                 }
                 other => self.pending.push(other),
@@ -55,81 +55,82 @@ impl Host {
         self.sessions[random.below(self.sessions.len())].clone()
     }
 
-    fn message(&mut self, stack: &Stack, session: &str, role: &str, text: &str) {
+    fn message(&mut self, process: &mut Process, stack: &Stack, session: &str, role: &str, text: &str) {
         self.messages += 1;
         let id = format!("m{}", self.messages);
         let event = json!({"kind": "message", "sessionID": session, "messageID": id, "role": role, "text": text});
-        self.tell(stack, event);
+        self.tell(process, stack, event);
     }
 
     /// The agent of a session calls a tool.
-    fn use_tool(&mut self, stack: &Stack, session: &str, name: &str, arguments: &Value, mark: Option<String>) {
-        let marked = mark.map(|mark| Marked::begin(&self.process, mark));
+    fn use_tool(&mut self, process: &mut Process, stack: &Stack, session: &str, name: &'static str, arguments: &Value, mark: Option<String>) {
+        process.begin_command(name);
+        let marked = mark.map(|mark| Marked::begin(process, mark));
         let answer = tools::call(stack, session, name, &arguments.to_string());
         if let Some(marked) = marked.filter(|_| !answer.is_error) {
-            marked.end(&self.process, &Ok(()));
+            marked.end(process, &Ok(()));
         }
-        self.process.tell(|| {
+        process.tell(|| {
             let said = answer.text.as_deref().unwrap_or("runs").lines().next().unwrap_or_default().to_owned();
             format!("{session}: {name} {arguments}: {said}")
         });
         self.waiting.extend(answer.call);
-        self.take(answer.effects);
+        self.take(process, answer.effects);
     }
 
-    fn work(&mut self, stack: &Stack, random: &mut Random) {
+    fn work(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
         let session = self.session(random);
-        let mark = self.process.world().mark();
+        let mark = process.world().mark();
         match random.below(8) {
             0 | 1 => {
                 let arguments =
                     json!({"title": "Sub-task", "successCriteria": "It is done", "background": random.once_in(3)});
-                self.use_tool(stack, &session, "stack_frame_push", &arguments, None);
+                self.use_tool(process, stack, &session, "stack_frame_push", &arguments, None);
             }
             2 => {
                 let arguments = json!({"title": "A part", "successCriteria": "It is done"});
-                self.use_tool(stack, &session, "stack_frame_plan", &arguments, None);
+                self.use_tool(process, stack, &session, "stack_frame_plan", &arguments, None);
             }
-            3 => self.use_tool(stack, &session, "stack_frame_activate_ready", &json!({}), None),
+            3 => self.use_tool(process, stack, &session, "stack_frame_activate_ready", &json!({}), None),
             4 => {
                 let status = ["completed", "failed"][usize::from(random.once_in(8))];
                 let arguments = json!({"status": status, "results": mark, "resultsCompacted": ""});
-                self.use_tool(stack, &session, "stack_frame_pop", &arguments, Some(mark));
+                self.use_tool(process, stack, &session, "stack_frame_pop", &arguments, Some(mark));
             }
             5 => {
                 let arguments =
                     json!({"status": "blocked", "question": "Which?", "results": "", "resultsCompacted": ""});
-                self.use_tool(stack, &session, "stack_frame_pop", &arguments, None);
+                self.use_tool(process, stack, &session, "stack_frame_pop", &arguments, None);
             }
             _ => {
                 let arguments = json!({"decision": mark});
-                self.use_tool(stack, &session, "stack_add_decision", &arguments, Some(mark));
+                self.use_tool(process, stack, &session, "stack_add_decision", &arguments, Some(mark));
             }
         }
     }
 
     /// Something happens that no effect has caused.
-    fn happen(&mut self, stack: &Stack, random: &mut Random) {
+    fn happen(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
         let session = self.session(random);
         match random.below(8) {
-            0 | 1 => self.message(stack, &session, "user", "Now build that"),
-            2 => self.tell(stack, json!({"kind": "sessionIdle", "sessionID": session})),
+            0 | 1 => self.message(process, stack, &session, "user", "Now build that"),
+            2 => self.tell(process, stack, json!({"kind": "sessionIdle", "sessionID": session})),
             3 => {
-                self.tell(stack, json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"}))
+                self.tell(process, stack, json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"}))
             }
             4 => {
                 let messages =
                     json!([{"id": "s", "role": "assistant", "summary": true, "text": "The parts are there"}]);
-                self.tell(stack, json!({"kind": "sessionCompacting", "sessionID": session}));
-                self.tell(stack, json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
+                self.tell(process, stack, json!({"kind": "sessionCompacting", "sessionID": session}));
+                self.tell(process, stack, json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
             }
             5 => {
                 let call = self.waiting.iter().nth(random.below(self.waiting.len())).copied();
-                call.into_iter().for_each(|call| self.tell(stack, json!({"kind": "callAborted", "call": call})));
+                call.into_iter().for_each(|call| self.tell(process, stack, json!({"kind": "callAborted", "call": call})));
             }
-            6 => self.tell(stack, json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
+            6 => self.tell(process, stack, json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
             _ if random.once_in(4) && self.sessions.len() > 1 => {
-                self.tell(stack, json!({"kind": "sessionDeleted", "sessionID": session}));
+                self.tell(process, stack, json!({"kind": "sessionDeleted", "sessionID": session}));
                 self.pending.retain(|effect| !prompts(effect, &session));
             }
             _ => {}
@@ -137,7 +138,7 @@ impl Host {
     }
 
     /// Carries one effect out, with success or not.
-    fn carry_out(&mut self, stack: &Stack, random: &mut Random) {
+    fn carry_out(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
         if self.pending.is_empty() {
             return;
         }
@@ -146,45 +147,45 @@ impl Host {
         match effect {
             Effect::DescribeSession { session_id } => {
                 let title = "Some work";
-                self.tell(stack, json!({"kind": "sessionCreated", "sessionID": session_id, "title": title}));
+                self.tell(process, stack, json!({"kind": "sessionCreated", "sessionID": session_id, "title": title}));
             }
             Effect::ReadMessages { session_id } => {
                 let messages = json!([{"id": "w", "role": "assistant", "text": "The lexer works"}]);
-                self.tell(stack, json!({"kind": "sessionMessages", "sessionID": session_id, "messages": messages}));
+                self.tell(process, stack, json!({"kind": "sessionMessages", "sessionID": session_id, "messages": messages}));
             }
             Effect::CompactSession { session_id } => {
                 let messages = json!([{"id": "w", "role": "assistant", "summary": true, "text": "The lexer works"}]);
-                self.tell(stack, json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": messages}));
+                self.tell(process, stack, json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": messages}));
             }
             Effect::CreateSession { call, .. } if fails => {
-                self.tell(stack, json!({"kind": "callEnded", "call": call, "error": "no more"}));
+                self.tell(process, stack, json!({"kind": "callEnded", "call": call, "error": "no more"}));
             }
             Effect::CreateSession { call, parent_id, title } => {
-                let id = format!("{}/{}", self.process.name(), self.process.world().mark());
+                let id = format!("{}/{}", process.name(), process.world().mark());
                 self.sessions.push(id.clone());
-                self.tell(stack, json!({"kind": "callStarted", "call": call, "sessionID": id}));
+                self.tell(process, stack, json!({"kind": "callStarted", "call": call, "sessionID": id}));
                 let created = json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent_id, "title": title});
-                self.tell(stack, created);
+                self.tell(process, stack, created);
             }
             Effect::Prompt { call, session_id, text, .. } => {
-                self.message(stack, &session_id, "user", &text);
+                self.message(process, stack, &session_id, "user", &text);
                 if random.once_in(2) {
-                    let mark = self.process.world().mark();
+                    let mark = process.world().mark();
                     let arguments = json!({"status": "completed", "results": mark, "resultsCompacted": ""});
-                    self.use_tool(stack, &session_id, "stack_frame_pop", &arguments, Some(mark));
+                    self.use_tool(process, stack, &session_id, "stack_frame_pop", &arguments, Some(mark));
                 }
                 let error = fails.then_some("the model is gone");
-                self.tell(stack, json!({"kind": "callEnded", "call": call, "error": error}));
+                self.tell(process, stack, json!({"kind": "callEnded", "call": call, "error": error}));
             }
             _ => {}
         }
     }
 
     /// The contexts of the sessions keep to their budget.
-    fn look(&self, stack: &Stack, random: &mut Random) {
+    fn look(&self, process: &mut Process, stack: &Stack, random: &mut Random) {
         let session = self.session(random);
         let Ok(Some(found)) = stack.host().context(&session) else { return };
-        self.process.world().check_budget(&session, &found.context, &Settings::default());
+        process.world().check_budget(&session, &found.context, &Settings::default());
     }
 }
 
@@ -193,33 +194,29 @@ fn prompts(effect: &Effect, session: &str) -> bool {
 }
 
 impl Actor for Host {
-    fn act(&mut self, random: &mut Random) {
+    fn act(&mut self, process: &mut Process, random: &mut Random) {
         // A host that cannot open the stack tries again later.
-        let was_open = self.process.is_open();
-        let Ok(stack) = self.process.stack() else { return };
+        let was_open = process.is_open();
+        let Ok(stack) = process.stack() else { return };
         if !was_open {
             let root = self.sessions[0].clone();
-            self.tell(&stack, json!({"kind": "sessionCreated", "sessionID": root, "title": "Root"}));
-            self.message(&stack, &root, "user", "Build it");
+            self.tell(process, &stack, json!({"kind": "sessionCreated", "sessionID": root, "title": "Root"}));
+            self.message(process, &stack, &root, "user", "Build it");
         }
         match random.below(8) {
-            0..=2 => self.work(&stack, random),
-            3 => self.happen(&stack, random),
+            0..=2 => self.work(process, &stack, random),
+            3 => self.happen(process, &stack, random),
             4 => {
+                process.begin_command("host poll");
                 let effects = stack.host().poll();
-                self.take(effects);
+                self.take(process, effects);
             }
-            5 => self.look(&stack, random),
-            _ => self.carry_out(&stack, random),
+            5 => self.look(process, &stack, random),
+            _ => self.carry_out(process, &stack, random),
         }
-    }
-
-    fn process(&self) -> &Process {
-        &self.process
     }
 
     fn die(&mut self) {
-        self.process.close();
         self.pending.clear();
         self.waiting.clear();
     }

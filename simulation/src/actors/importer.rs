@@ -5,26 +5,22 @@ use std::fmt::Write;
 use callstack_core::{Error, import};
 use support::Random;
 
-use super::{Actor, answered};
-use crate::world::Process;
+use super::{Actor, attempt};
+use crate::process::Process;
 
 /// The refusals that an import can meet, because others act too.
 const REFUSALS: [&str; 2] = ["parent_closed", "duplicate_id"];
 /// The most items of a list.
 const MOST: usize = 8;
 
+#[derive(Default)]
 pub(crate) struct Importer {
-    process: Process,
     /// For each item of the list: its number, and whether it is ticked.
     items: Vec<(usize, bool)>,
     made: usize,
 }
 
 impl Importer {
-    pub(crate) fn new(process: Process) -> Self {
-        Self { process, items: Vec::new(), made: 0 }
-    }
-
     fn change(&mut self, random: &mut Random) {
         match random.below(5) {
             0 | 1 if self.items.len() < MOST => {
@@ -49,32 +45,23 @@ impl Importer {
         }
     }
 
-    fn bring_up_to_date(&mut self) -> Result<(), Error> {
-        let mut text = format!("# List of {}\n\n", self.process.name());
+    fn bring_up_to_date(&mut self, process: &mut Process) -> Result<(), Error> {
+        let mut text = format!("# List of {}\n\n", process.name());
         for (number, is_ticked) in &self.items {
             // Writing into a text cannot fail.
             let _ = writeln!(text, "- [{}] Item {number}", if *is_ticked { "x" } else { " " });
         }
         let Ok(plan) = import::frames(&text) else { return Ok(()) };
-        let plan = plan.with_prefix(&format!("{}-", self.process.name()));
-        let stack = self.process.stack()?;
-        let result = stack.bring_up_to_date(&plan, None).map(drop);
-        answered(&mut self.process, "bring up to date", result, &REFUSALS)
+        let plan = plan.with_prefix(&format!("{}-", process.name()));
+        let stack = process.stack()?;
+        attempt(process, "bring up to date", &REFUSALS, || stack.bring_up_to_date(&plan, None)).map(drop)
     }
 }
 
 impl Actor for Importer {
-    fn act(&mut self, random: &mut Random) {
+    fn act(&mut self, process: &mut Process, random: &mut Random) {
         self.change(random);
         // An import that fails is made again with the next change.
-        let _ = self.bring_up_to_date();
-    }
-
-    fn process(&self) -> &Process {
-        &self.process
-    }
-
-    fn die(&mut self) {
-        self.process.close();
+        let _ = self.bring_up_to_date(process);
     }
 }

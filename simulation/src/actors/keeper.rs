@@ -3,75 +3,59 @@
 use callstack_core::Error;
 use support::Random;
 
-use super::{Actor, answered};
+use super::{Actor, attempt};
 use crate::oracle::Violation;
-use crate::world::Process;
+use crate::process::Process;
 
-pub(crate) struct Keeper {
-    process: Process,
-}
+pub(crate) struct Keeper;
 
 impl Keeper {
-    pub(crate) fn new(process: Process) -> Self {
-        Self { process }
-    }
-
-    fn keep(&mut self, random: &mut Random) -> Result<(), Error> {
-        let stack = self.process.stack()?;
-        let (what, result) = match random.below(60) {
+    fn keep(process: &mut Process, random: &mut Random) -> Result<(), Error> {
+        let stack = process.stack()?;
+        let world = process.world();
+        let mut act = |command, run: &dyn Fn() -> Result<(), Error>| attempt(process, command, &[], run);
+        match random.below(60) {
             0..=23 => {
-                let refreshed = self.process.refresh(&stack);
-                if refreshed.is_ok() {
-                    self.process.world().check_tree(&stack);
-                }
-                ("refresh", refreshed)
+                process.begin_command("refresh");
+                process.refresh(&stack)?;
+                world.check_tree(&stack);
+                Ok(())
             }
             24..=35 => {
-                let world = self.process.world();
                 let acted = world.steps();
-                let flushed = stack.files().flush();
-                if flushed.is_ok() && acted == world.steps() && world.unsynced() > 0 {
+                act("flush", &|| stack.files().flush())?;
+                if acted == world.steps() && world.unsynced() > 0 {
                     let what = format!("{} events are not on the disk after a flush", world.unsynced());
                     world.fail(Violation::new("what was synced is kept", what));
                 }
-                ("flush", flushed)
+                Ok(())
             }
-            36 => ("compact", stack.history().compact(u64::MAX).map(drop)),
-            37 => ("repair", stack.upkeep().repair().map(drop)),
+            36 => act("compact", &|| stack.history().compact(u64::MAX).map(drop)),
+            37 => act("repair", &|| stack.upkeep().repair().map(drop)),
             38 => {
-                let found = stack.history().check();
-                if let Ok(found) = &found
-                    && !found.is_empty()
-                {
-                    let violation = Violation::new("snapshot and replay are equal", found.join("; "));
-                    self.process.world().fail(violation);
+                let found = attempt(process, "check", &[], || stack.history().check())?;
+                if !found.is_empty() {
+                    world.fail(Violation::new("snapshot and replay are equal", found.join("; ")));
                 }
-                ("check", found.map(drop))
+                Ok(())
             }
             39..=44 => {
+                process.begin_command("note interruptions");
                 stack.work().note_interruptions();
-                return Ok(());
+                Ok(())
             }
             _ => {
+                process.begin_command("poll");
                 stack.upkeep().poll();
-                return Ok(());
+                Ok(())
             }
-        };
-        answered(&mut self.process, what, result, &[])
+        }
     }
 }
 
 impl Actor for Keeper {
-    fn act(&mut self, random: &mut Random) {
+    fn act(&mut self, process: &mut Process, random: &mut Random) {
         // What fails is done again.
-        let _ = self.keep(random);
-    }
-
-    fn process(&self) -> &Process {
-        &self.process
-    }
-
-    fn die(&mut self) {
-        self.process.close();
+        let _ = Self::keep(process, random);
     }
 }

@@ -11,7 +11,7 @@ use callstack_core::{Error, ErrorClass};
 use support::Random;
 
 use crate::oracle::Violation;
-use crate::world::Process;
+use crate::process::Process;
 
 /// The kinds of actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +43,15 @@ impl Kind {
         }
     }
 
-    /// An actor of this kind in a process.
-    pub(crate) fn actor(self, process: Process) -> Box<dyn Actor> {
+    /// An actor of this kind. `name`: that of its process.
+    pub(crate) fn actor(self, name: &str) -> Box<dyn Actor> {
         match self {
-            Self::Worker => Box::new(worker::Worker::new(process)),
-            Self::Person => Box::new(person::Person::new(process)),
-            Self::Conversation => Box::new(conversation::Conversation::new(process)),
-            Self::Host => Box::new(host::Host::new(process)),
-            Self::Importer => Box::new(importer::Importer::new(process)),
-            Self::Keeper => Box::new(keeper::Keeper::new(process)),
+            Self::Worker => Box::new(worker::Worker::default()),
+            Self::Person => Box::new(person::Person),
+            Self::Conversation => Box::new(conversation::Conversation::default()),
+            Self::Host => Box::new(host::Host::new(name)),
+            Self::Importer => Box::new(importer::Importer::default()),
+            Self::Keeper => Box::new(keeper::Keeper),
         }
     }
 }
@@ -59,11 +59,37 @@ impl Kind {
 /// An actor.
 pub(crate) trait Actor: Send {
     /// Makes one step. The random numbers are those of the step.
-    fn act(&mut self, random: &mut Random);
-    /// Its process.
-    fn process(&self) -> &Process;
-    /// Its process has died: it knows nothing any more.
-    fn die(&mut self);
+    fn act(&mut self, process: &mut Process, random: &mut Random);
+    /// Its process has died, and with it what was only in its memory.
+    fn die(&mut self) {}
+}
+
+/// Gives a command, tells its answer, and checks that an error is one that this actor may meet. `refusals`: the codes
+/// with which the command may be refused at any time, because others act too.
+pub(crate) fn attempt<T>(
+    process: &mut Process,
+    command: &'static str,
+    refusals: &[&str],
+    run: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    process.begin_command(command);
+    let result = run();
+    answered(process, command, result, refusals)
+}
+
+/// As [`attempt`], for a command that records a marked text.
+pub(crate) fn attempt_marked<T>(
+    process: &mut Process,
+    command: &'static str,
+    mark: &str,
+    refusals: &[&str],
+    run: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    process.begin_command(command);
+    let marked = Marked::begin(process, mark.to_owned());
+    let result = run();
+    marked.end(process, &result);
+    answered(process, command, result, refusals)
 }
 
 /// A command that records a marked text. It is checked that the text is kept once if the command says so, and not
@@ -90,6 +116,9 @@ impl Marked {
         if world.losses() != self.losses || has_died {
             return;
         }
+        if result.is_ok() {
+            world.acknowledge(&self.mark);
+        }
         match result {
             Ok(_) if count != self.before + 1 => {
                 let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
@@ -108,9 +137,8 @@ impl Marked {
     }
 }
 
-/// Looks at the answer of a command: tells it, and checks that an error is one that this actor may meet. `refusals`:
-/// the codes with which the command may be refused at any time, because others act too.
-pub(crate) fn answered<T>(
+/// Looks at the answer of a command.
+fn answered<T>(
     process: &mut Process,
     command: &str,
     result: Result<T, Error>,

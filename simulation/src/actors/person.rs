@@ -3,8 +3,8 @@
 use callstack_core::{Actor as Giver, Error, FrameEdit, FrameStatus, Handle, HolderKind, NewFrame, Stack};
 use support::{Queries, Random};
 
-use super::{Actor, Marked, answered};
-use crate::world::Process;
+use super::{Actor, attempt, attempt_marked};
+use crate::process::Process;
 
 /// The refusals that a person can meet, because others act too.
 const REFUSALS: [&str; 16] = [
@@ -26,20 +26,14 @@ const REFUSALS: [&str; 16] = [
     "not_undone",
 ];
 
-pub(crate) struct Person {
-    process: Process,
-}
+pub(crate) struct Person;
 
 impl Person {
-    pub(crate) fn new(process: Process) -> Self {
-        Self { process }
-    }
-
     /// Does one thing with a frame that looks as if it could be done.
-    fn decide(&mut self, random: &mut Random) -> Result<(), Error> {
-        let stack = self.process.stack()?;
-        self.process.refresh(&stack)?;
-        let own = stack.as_actor(Giver::new(HolderKind::Person, self.process.name()));
+    fn decide(process: &mut Process, random: &mut Random) -> Result<(), Error> {
+        let stack = process.stack()?;
+        process.refresh(&stack)?;
+        let own = stack.as_actor(Giver::new(HolderKind::Person, process.name()));
         let pick = |random: &mut Random, status: FrameStatus| -> Option<Handle> {
             let found = stack.with_status(status).ok()?;
             (!found.is_empty()).then(|| found[random.below(found.len())])
@@ -47,36 +41,44 @@ impl Person {
         let (planned, open) = (pick(random, FrameStatus::Planned), pick(random, FrameStatus::InProgress));
         let (blocked, failed) = (pick(random, FrameStatus::Blocked), pick(random, FrameStatus::Failed));
         let done = pick(random, FrameStatus::Completed);
-        let (what, result) = match random.below(14) {
-            0..=2 => ("answer", blocked.map(|frame| own.answer(frame, "Go on"))),
-            3 | 4 => ("retry", failed.map(|frame| own.retry(frame, None).map(drop))),
-            5 => ("stop", open.map(|frame| own.stop(frame, "Something else comes first").map(drop))),
-            6 => ("edit", planned.map(|frame| own.edit(frame, FrameEdit::default().title("Another title")))),
-            7 => ("move", planned.zip(open).map(|(frame, parent)| own.edit(frame, FrameEdit::default().below(parent)))),
-            8 => ("invalidate", planned.map(|frame| own.invalidate(frame, "Not needed").map(drop))),
-            9 => ("reopen", done.map(|frame| own.reopen(frame, "It is wrong").map(drop))),
-            10 => ("undo", Some(own.undo().map(drop))),
-            11 => ("plan", Some(self.plan(&own, open.or(planned)))),
-            12 => ("resume", blocked.map(|frame| own.resume(frame))),
-            _ => ("depend", planned.zip(done).map(|(frame, other)| depend(&own, frame, other))),
+        let act = |process: &mut Process, command, run: &dyn Fn() -> Result<(), Error>| {
+            attempt(process, command, &REFUSALS, run)
         };
-        let Some(result) = result else { return Ok(()) };
-        answered(&mut self.process, what, result, &REFUSALS)
+        match (random.below(14), planned, open) {
+            (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"))),
+            (3 | 4, ..) => failed.map(|frame| act(process, "retry", &|| own.retry(frame, None).map(drop))),
+            (5, _, Some(frame)) => {
+                Some(act(process, "stop", &|| own.stop(frame, "Something else comes first").map(drop)))
+            }
+            (6, Some(frame), _) => {
+                Some(act(process, "edit", &|| own.edit(frame, FrameEdit::default().title("Another title"))))
+            }
+            (7, Some(frame), Some(parent)) => {
+                Some(act(process, "move", &|| own.edit(frame, FrameEdit::default().below(parent))))
+            }
+            (8, Some(frame), _) => Some(act(process, "invalidate", &|| own.invalidate(frame, "Not needed").map(drop))),
+            (9, ..) => done.map(|frame| act(process, "reopen", &|| own.reopen(frame, "It is wrong").map(drop))),
+            (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop))),
+            (11, ..) => Some(plan(process, &own, open.or(planned))),
+            (12, ..) => blocked.map(|frame| act(process, "resume", &|| own.resume(frame))),
+            (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
+            _ => None,
+        }
+        .unwrap_or(Ok(()))
     }
+}
 
-    fn plan(&self, stack: &Stack, parent: Option<Handle>) -> Result<(), Error> {
-        let mark = self.process.world().mark();
-        let new = NewFrame::new("A wish").id(mark);
-        stack.plan(match parent {
-            Some(parent) => new.below(parent),
-            None => new.root(),
-        })?;
-        let Some(parent) = parent else { return Ok(()) };
-        let marked = Marked::begin(&self.process, self.process.world().mark());
-        let result = stack.add_decision(parent, &marked.mark);
-        marked.end(&self.process, &result);
-        result
-    }
+fn plan(process: &mut Process, stack: &Stack, parent: Option<Handle>) -> Result<(), Error> {
+    let world = process.world();
+    let new = NewFrame::new("A wish").id(world.mark());
+    let new = match parent {
+        Some(parent) => new.below(parent),
+        None => new.root(),
+    };
+    attempt(process, "plan", &REFUSALS, || stack.plan(new))?;
+    let Some(parent) = parent else { return Ok(()) };
+    let mark = world.mark();
+    attempt_marked(process, "decide", &mark, &REFUSALS, || stack.add_decision(parent, &mark))
 }
 
 fn depend(stack: &Stack, frame: Handle, other: Handle) -> Result<(), Error> {
@@ -86,16 +88,11 @@ fn depend(stack: &Stack, frame: Handle, other: Handle) -> Result<(), Error> {
 }
 
 impl Actor for Person {
-    fn act(&mut self, random: &mut Random) {
+    fn act(&mut self, process: &mut Process, random: &mut Random) {
         // A person looks at what was said, and decides again later.
-        let _ = self.decide(random);
-    }
-
-    fn process(&self) -> &Process {
-        &self.process
+        let _ = Self::decide(process, random);
     }
 
     fn die(&mut self) {
-        self.process.close();
     }
 }

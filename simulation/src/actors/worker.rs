@@ -4,15 +4,15 @@ use callstack_core::{Error, Finish, FrameStatus, Hold, NewFrame, NewHold, Result
 use serde_json::json;
 use support::Random;
 
-use super::{Actor, Marked, answered};
+use super::{Actor, attempt, attempt_marked};
 use crate::oracle::Violation;
-use crate::world::Process;
+use crate::process::Process;
 
 /// With these a worker has lost its frame.
 const LOST: [&str; 2] = ["hold_lost", "not_free"];
 
+#[derive(Default)]
 pub(crate) struct Worker {
-    process: Process,
     task: Option<Task>,
 }
 
@@ -28,18 +28,21 @@ struct Task {
 }
 
 impl Worker {
-    pub(crate) fn new(process: Process) -> Self {
-        Self { process, task: None }
-    }
-
-    fn hold(&mut self, random: &mut Random) -> Result<(), Error> {
+    fn hold(&mut self, process: &mut Process, random: &mut Random) -> Result<(), Error> {
         let lease = 1_000 + random.below(60_000) as u64;
-        let stack = self.process.stack()?;
-        let held = stack.work().hold(NewHold::new(self.process.name(), lease));
-        let Some(hold) = answered(&mut self.process, "hold", held, &[])? else { return Ok(()) };
-        self.process.tell(|| format!("holds {} in generation {}", hold.handle, hold.generation));
-        self.check_context(&stack, &hold, random);
-        let world = self.process.world();
+        let stack = process.stack()?;
+        let world = process.world();
+        let acted = world.steps();
+        let new = NewHold::new(process.name(), lease);
+        let held = attempt(process, "hold", &[], || stack.work().hold(new))?;
+        let Some(hold) = held else {
+            if acted == world.steps() {
+                world.check_nothing_is_free(&stack);
+            }
+            return Ok(());
+        };
+        process.tell(|| format!("holds {} in generation {}", hold.handle, hold.generation));
+        self.check_context(process, &stack, &hold, random);
         let mark = world.mark();
         let results = Results::new(mark.clone());
         let finish = match random.below(24) {
@@ -54,14 +57,14 @@ impl Worker {
     }
 
     /// The context has the results of what the frame needs, and keeps to its budget.
-    fn check_context(&self, stack: &Stack, hold: &Hold, random: &mut Random) {
+    fn check_context(&self, process: &Process, stack: &Stack, hold: &Hold, random: &mut Random) {
         let mut settings = Settings::default();
         let is_small = random.once_in(3);
         if is_small {
             settings.budget.total = 150 + random.below(400);
         }
         let Ok(context) = stack.context(hold.handle, &settings) else { return };
-        let world = self.process.world();
+        let world = process.world();
         world.check_budget(&hold.handle, &context, &settings);
         let Ok(revision) = stack.read(|tree| tree.revision()) else { return };
         if is_small {
@@ -82,67 +85,78 @@ impl Worker {
     }
 
     /// Does a part of the work, or ends it. Returns true if the worker has the frame no more.
-    fn work(&mut self, random: &mut Random) -> Result<bool, Error> {
-        let stack = self.process.stack()?;
+    fn work(&mut self, process: &mut Process, random: &mut Random) -> Result<bool, Error> {
+        let stack = process.stack()?;
         let Some(task) = &self.task else { return Ok(true) };
-        let own = stack.as_actor(&task.hold);
-        let now = self.process.world().time().now();
-        if now < task.due {
-            let result = match random.below(5) {
-                4 => {
-                    let (world, frame, mark) = (self.process.world(), task.hold.handle, self.process.world().mark());
-                    let losses = world.losses();
-                    let result = own.log(frame).append(&[json!({"mark": mark})]);
-                    if result.is_ok() && losses == world.losses() {
-                        world.logged(frame, mark);
-                    }
-                    answered(&mut self.process, "log", result, &LOST)
-                }
-                0 => {
-                    let marked = Marked::begin(&self.process, self.process.world().mark());
-                    let result = own.add_decision(task.hold.handle, &marked.mark);
-                    marked.end(&self.process, &result);
-                    answered(&mut self.process, "decision", result, &LOST)
-                }
-                1 => {
-                    let planned = own.plan(NewFrame::new("Part").below(task.hold.handle)).map(drop);
-                    answered(&mut self.process, "plan a part", planned, &["hold_lost", "not_free", "parent_closed"])
-                }
-                2 => answered(&mut self.process, "standing", stack.work().standing(&task.hold).map(drop), &LOST),
-                _ => {
-                    let renewed = stack.work().renew(&task.hold, task.lease).map(drop);
-                    answered(&mut self.process, "renew", renewed, &LOST)
-                }
-            };
-            return Ok(result.is_err_and(|error| LOST.contains(&error.code())));
+        let result = if process.world().time().now() < task.due {
+            Self::do_a_part(process, &stack, task, random).map(|()| false)
+        } else {
+            Self::finish(process, &stack, task, random).map(|()| true)
+        };
+        if let Err(error) = &result
+            && LOST.contains(&error.code())
+        {
+            process.world().check_lost(&task.hold);
+            return Ok(true);
         }
-        let (hold, finish) = (task.hold.clone(), task.finish.clone());
-        let is_done = matches!(finish, Finish::Done(_));
-        let marked = is_done.then(|| Marked::begin(&self.process, task.mark.clone()));
-        let world = self.process.world();
+        result
+    }
+
+    fn do_a_part(process: &mut Process, stack: &Stack, task: &Task, random: &mut Random) -> Result<(), Error> {
+        let own = stack.as_actor(&task.hold);
+        let (world, frame) = (process.world(), task.hold.handle);
+        let mark = world.mark();
+        match random.below(5) {
+            4 => {
+                let losses = world.losses();
+                attempt(process, "log", &LOST, || own.log(frame).append(&[json!({"mark": mark})]))?;
+                if losses == world.losses() {
+                    world.logged(frame, mark);
+                }
+                Ok(())
+            }
+            0 => attempt_marked(process, "decide", &mark, &LOST, || own.add_decision(frame, &mark)),
+            1 => {
+                let part = NewFrame::new("Part").below(frame);
+                attempt(process, "plan a part", &["hold_lost", "not_free", "parent_closed"], || own.plan(part)).map(drop)
+            }
+            2 => attempt(process, "standing", &LOST, || stack.work().standing(&task.hold)).map(drop),
+            _ => attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease)).map(drop),
+        }
+    }
+
+    /// Ends the work. Some requests come twice, as from a program that tries again whatever the answer was.
+    fn finish(process: &mut Process, stack: &Stack, task: &Task, random: &mut Random) -> Result<(), Error> {
+        let Task { hold, finish, mark, .. } = task;
+        let world = process.world();
         let acted = world.steps();
         let status = world.with_oracle(|oracle| oracle.frame(hold.handle).map(|plain| plain.status));
-        let finished = stack.work().finish(&hold, finish);
-        if finished.is_ok() && status != Some(FrameStatus::InProgress) && acted == world.steps() {
+        process.tell(|| format!("finishes {} in generation {}", hold.handle, hold.generation));
+        let run = || stack.work().finish(hold, finish.clone());
+        let finished = match finish {
+            Finish::Done(_) => attempt_marked(process, "finish", mark, &LOST, run)?,
+            _ => attempt(process, "finish", &LOST, run)?,
+        };
+        if status != Some(FrameStatus::InProgress) && acted == world.steps() {
             let what = format!("{} was {status:?} when it was finished", hold.handle);
             world.fail(Violation::new("what was stopped is not finished", what));
         }
-        marked.iter().for_each(|marked| marked.end(&self.process, &finished));
-        if let Ok(finished) = &finished
-            && finished.status == FrameStatus::Completed
-        {
-            self.check_finished(&hold);
+        if finished.status == FrameStatus::Completed {
+            Self::check_finished(process, hold);
         }
-        let finished = answered(&mut self.process, &format!("finish {}", hold.handle), finished, &LOST);
-        Ok(match finished {
-            Ok(_) => true,
-            Err(error) => LOST.contains(&error.code()),
-        })
+        if random.once_in(6) {
+            let again = attempt(process, "finish again", &LOST, run);
+            if again.is_ok() && world.losses() == 0 {
+                let what = format!("{} was finished twice in generation {}", hold.handle, hold.generation);
+                world.fail(Violation::new("each result comes once", what));
+            }
+        }
+        Ok(())
     }
 
     /// Only the result of the newest holder counts, and what a worker completes has no planned part left.
-    fn check_finished(&self, hold: &Hold) {
-        let world = self.process.world();
+    fn check_finished(process: &Process, hold: &Hold) {
+        let world = process.world();
         if let Some(part) = world.with_oracle(|oracle| oracle.part_left(hold.handle)) {
             let what = format!("{} is completed, but {part} below it is not done", hold.handle);
             world.fail(Violation::new("a frame comes after its parts", what));
@@ -159,23 +173,18 @@ impl Worker {
 }
 
 impl Actor for Worker {
-    fn act(&mut self, random: &mut Random) {
+    fn act(&mut self, process: &mut Process, random: &mut Random) {
         let is_free = match self.task {
-            None => self.hold(random).map(|()| false),
-            Some(_) => self.work(random),
+            None => self.hold(process, random).map(|()| false),
+            Some(_) => self.work(process, random),
         };
         // A process that was started again has no task.
-        if is_free == Ok(true) || !self.process.is_open() {
+        if is_free == Ok(true) || !process.is_open() {
             self.task = None;
         }
     }
 
-    fn process(&self) -> &Process {
-        &self.process
-    }
-
     fn die(&mut self) {
-        self.process.close();
         self.task = None;
     }
 }

@@ -10,35 +10,36 @@ use callstack_core::store::StoredLog;
 use callstack_core::{Handle, LogReader, Result};
 
 use super::contents::{Contents, Frames, Kept};
-use super::{Medium, Session};
+use super::{Call, Fate, Medium, Session, strikes};
 
 /// Maximum number of frames that are read at a time.
 const PAGE: usize = 64;
 
 /// The frames of the newest snapshot, or of a base.
 pub(super) enum MediumArchive {
-    Newest { medium: Arc<Medium>, session: Arc<Session> },
+    Newest { medium: Arc<Medium>, session: Arc<Session>, fate: Arc<dyn Fate> },
     Base(Arc<Kept>),
 }
 
 impl MediumArchive {
-    pub(super) fn newest(medium: &Arc<Medium>, session: &Arc<Session>) -> Self {
-        Self::Newest { medium: medium.clone(), session: session.clone() }
+    pub(super) fn newest(medium: &Arc<Medium>, session: &Arc<Session>, fate: &Arc<dyn Fate>) -> Self {
+        Self::Newest { medium: medium.clone(), session: session.clone(), fate: fate.clone() }
     }
 
     /// The contents as the process sees them: those of its transaction, if it is in one.
     fn contents(&self) -> Option<Contents> {
-        let Self::Newest { medium, session } = self else { return None };
+        let Self::Newest { medium, session, .. } = self else { return None };
         Some(session.0.lock().clone().unwrap_or_else(|| medium.shared.lock().contents.clone()))
     }
 
-    fn with_frames<T: Default>(&self, run: impl FnOnce(&Frames) -> T) -> T {
-        match self {
+    fn with_frames<T: Default>(&self, run: impl FnOnce(&Frames) -> T) -> Result<T> {
+        Ok(match self {
             Self::Base(kept) => run(&kept.frames),
-            Self::Newest { .. } => {
+            Self::Newest { fate, .. } => {
+                strikes(fate, Call::Fetch)?;
                 self.contents().and_then(|contents| contents.newest).map(|kept| run(&kept.frames)).unwrap_or_default()
             }
-        }
+        })
     }
 }
 
@@ -50,21 +51,21 @@ impl fmt::Debug for MediumArchive {
 
 impl Archive for MediumArchive {
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
-        Ok(self.with_frames(|frames| {
+        self.with_frames(|frames| {
             let Some(root) = frames.get(&handle).map(|frame| frame.root) else { return Vec::new() };
             frames.values().filter(|frame| frame.root == root).map(|frame| (**frame).clone()).collect()
-        }))
+        })
     }
 
     fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
-        Ok(self.with_frames(|frames| {
+        self.with_frames(|frames| {
             let is_later = |frame: &&Arc<ArchivedFrame>| after.is_none_or(|after| frame.handle > after);
             frames.values().filter(is_later).take(PAGE).map(|frame| (**frame).clone()).collect()
-        }))
+        })
     }
 
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
-        Ok(self.with_frames(|frames| {
+        self.with_frames(|frames| {
             let mut beginnings: Vec<(&str, Handle)> = match query {
                 ArchiveQuery::Beginning(text, _) => frames
                     .values()
@@ -90,7 +91,7 @@ impl Archive for MediumArchive {
             found
                 .map(|frame| ArchivedPlace { handle: frame.handle, changed: frame.changed, place: frame.place })
                 .collect()
-        }))
+        })
     }
 
     fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
@@ -100,21 +101,25 @@ impl Archive for MediumArchive {
 }
 
 /// The logs that a medium keeps.
-pub(super) struct Logs(Arc<Medium>);
+pub(super) struct Logs {
+    medium: Arc<Medium>,
+    fate: Arc<dyn Fate>,
+}
 
 impl Logs {
-    pub(super) fn of(medium: &Arc<Medium>) -> Self {
-        Self(medium.clone())
+    pub(super) fn of(medium: &Arc<Medium>, fate: &Arc<dyn Fate>) -> Self {
+        Self { medium: medium.clone(), fate: fate.clone() }
     }
 
-    fn contents(&self) -> Contents {
-        self.0.shared.lock().contents.clone()
+    fn contents(&self) -> Result<Contents> {
+        strikes(&self.fate, Call::Log)?;
+        Ok(self.medium.shared.lock().contents.clone())
     }
 }
 
 impl LogReader for Logs {
     fn count(&self, frame: Handle, _: Duration) -> Result<usize> {
-        Ok(self.contents().logs.get(&frame).map_or(0, |log| log.0.len()))
+        Ok(self.contents()?.logs.get(&frame).map_or(0, |log| log.0.len()))
     }
 
     fn read(
@@ -124,7 +129,7 @@ impl LogReader for Logs {
         _: Duration,
         each: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
-        let contents = self.contents();
+        let contents = self.contents()?;
         let Some(log) = contents.logs.get(&frame) else { return Ok(()) };
         let skipped = numbers.start().saturating_sub(1);
         let count = numbers.end().saturating_sub(skipped);
@@ -132,6 +137,6 @@ impl LogReader for Logs {
     }
 
     fn list(&self, _: Duration) -> Result<Vec<StoredLog>> {
-        Ok(self.contents().list_logs())
+        Ok(self.contents()?.list_logs())
     }
 }

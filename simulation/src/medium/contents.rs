@@ -9,7 +9,7 @@ use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot, StoredL
 use callstack_core::{Error, Event, EventQuery, Handle, Result};
 
 /// Number of events in a full part.
-const PART: usize = 64;
+const PART: usize = 16;
 
 /// A list that only grows at its end, whose copies share its full parts.
 #[derive(Debug, Clone, Default)]

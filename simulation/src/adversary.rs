@@ -1,0 +1,80 @@
+//! An adversary: at the calls of a store it lets that happen which has happened there least, so that rare meetings
+//! of two commands, and faults at each moment of each command, come about in few steps. Chance alone needs many.
+
+use std::collections::HashMap;
+
+use support::Random;
+
+use crate::actors::Kind as ActorKind;
+use crate::medium::{Call, Kind};
+use crate::schedule::{Blow, Step};
+
+/// A moment: a call within a command.
+type Moment = (&'static str, Call);
+
+/// Decides what strikes the calls of one world, from one seed.
+pub(crate) struct Adversary {
+    random: Random,
+    /// How often what has struck at which moment, by the name of a blow or of the kind of another actor.
+    struck: HashMap<(Moment, &'static str), u32>,
+}
+
+impl Adversary {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed), struck: HashMap::new() }
+    }
+
+    /// What strikes at a moment. `others`: the actors that may act in between.
+    pub(crate) fn choose(&mut self, moment: Moment, kind: Kind, others: &[(usize, ActorKind)]) -> Option<Blow> {
+        match self.random.below(16) {
+            0 => self.fault(moment, kind),
+            1..=7 => self.other(moment, others),
+            _ => None,
+        }
+    }
+
+    /// The fault that was here least. Each comes back, but seldom, so that work goes on.
+    fn fault(&mut self, moment: Moment, kind: Kind) -> Option<Blow> {
+        let (_, call) = moment;
+        let span = 1 + self.random.below(120_000) as u64;
+        let mut faults = vec![
+            Blow::Crash,
+            Blow::CrashAfter,
+            Blow::Busy,
+            Blow::Full,
+            Blow::Lost,
+            Blow::AnswerLost,
+            Blow::Freeze(span),
+            Blow::Power,
+            Blow::Clock(span as i64 - 60_000),
+        ];
+        faults.retain(|fault| fault.can_strike(call, kind));
+        let place = self.least(moment, faults.iter().map(Blow::name))?;
+        let fault = faults.swap_remove(place);
+        let count = self.struck.entry((moment, fault.name())).or_default();
+        if *count > 0 && !self.random.once_in(12) {
+            return None;
+        }
+        *count += 1;
+        Some(fault)
+    }
+
+    /// A step of an actor of the kind that was here least.
+    fn other(&mut self, moment: Moment, others: &[(usize, ActorKind)]) -> Option<Blow> {
+        let place = self.least(moment, others.iter().map(|(_, kind)| kind.name()))?;
+        let (actor, kind) = others[place];
+        *self.struck.entry((moment, kind.name())).or_default() += 1;
+        let after = if self.random.once_in(12) { self.random.below(90_000) as u64 } else { 0 };
+        let choice = self.random.next() >> 40;
+        Some(Blow::Meanwhile(Box::new(Step { after, actor, choice, strikes: Vec::new() })))
+    }
+
+    /// The place of a name that has struck least; one of them by chance.
+    fn least(&mut self, moment: Moment, names: impl Iterator<Item = &'static str>) -> Option<usize> {
+        let counts: Vec<u32> =
+            names.map(|name| self.struck.get(&(moment, name)).copied().unwrap_or_default()).collect();
+        let least = counts.iter().min()?;
+        let places: Vec<usize> = (0..counts.len()).filter(|place| counts[*place] == *least).collect();
+        Some(places[self.random.below(places.len())])
+    }
+}
