@@ -172,6 +172,6 @@ impl Stack {
         let query = EventQuery::default().since(comparison.revision()).until(revision);
         self.read_history(&query, |event| comparison.follow(event))?;
         comparison.read_compacted();
-        Ok(comparison.into_result())
+        comparison.into_result()
     }
 }

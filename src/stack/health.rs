@@ -154,7 +154,7 @@ impl History<'_> {
             Err(error) => return Err(error),
         };
         match self.stack.with_journal(|journal, deadline| journal.read_again(deadline)) {
-            Ok(read) => problems.extend(self.stack.look(|tree| difference(tree, &read))),
+            Ok(read) => problems.extend(self.stack.look(|tree| read.checked(|read| difference(tree, read)))?),
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
                 problems.push(error.to_string());
             }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::Node;
-use crate::archive::Archive;
-use crate::error::{Error, Result};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
+use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Frame, Handle};
 
 /// An archive, and the failures in it. Frames are read in places that cannot return an error. So a failure is
@@ -27,6 +27,11 @@ impl Shelf {
         let first = Handle::from_index(0).expect("the first handle");
         let missing = Box::new(Node::new(Frame::default(), None, 0, first));
         Self { archive, failures: AtomicU64::new(0), failure: Mutex::default(), missing }
+    }
+
+    /// An archive from which nothing can be read.
+    pub(super) fn closed() -> Self {
+        Self::new(Arc::new(Closed))
     }
 
     pub(super) fn archive(&self) -> &dyn Archive {
@@ -58,6 +63,30 @@ impl Shelf {
     /// The last failure, if there were more than this number.
     pub(super) fn failure_since(&self, number: u64) -> Option<Error> {
         if self.failures() == number { None } else { self.failure.lock().clone() }
+    }
+}
+
+/// Takes the place of an archive that is newer than its tree.
+#[derive(Debug)]
+struct Closed;
+
+impl Closed {
+    fn refused<T>() -> Result<T> {
+        Err(Error::json(SNAPSHOT, "it is newer than the tree"))
+    }
+}
+
+impl Archive for Closed {
+    fn frames(&self, _: Handle) -> Result<Vec<ArchivedFrame>> {
+        Self::refused()
+    }
+
+    fn page(&self, _: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        Self::refused()
+    }
+
+    fn find(&self, _: ArchiveQuery<'_>, _: u64) -> Result<Vec<ArchivedPlace>> {
+        Self::refused()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::scan::Scan;
 use super::{Node, Tree};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{Event, Handle};
 
 /// Finished trees are compared once they have this number of frames in memory.
@@ -180,8 +180,14 @@ impl Comparison {
     }
 
     /// What was found.
-    pub(crate) fn into_result(self) -> Compared {
-        self.compared
+    ///
+    /// # Errors
+    /// The errors of an archive that cannot be reached. A frame in it that is damaged is a problem that was found.
+    pub(crate) fn into_result(self) -> Result<Compared> {
+        match self.tree.failure_since(0) {
+            None | Some(Error::Json { .. } | Error::Damaged { .. } | Error::History { .. }) => Ok(self.compared),
+            Some(error) => Err(error),
+        }
     }
 }
 

@@ -249,6 +249,11 @@ impl Nodes {
         self.changed = self.all_in_memory().collect();
     }
 
+    /// Uses another archive from now on, and returns the one before.
+    pub(super) fn replace_archive(&mut self, shelf: Option<Arc<Shelf>>) -> Option<Arc<Shelf>> {
+        std::mem::replace(&mut self.shelf, shelf)
+    }
+
     /// Begins to apply an event of this revision.
     pub(super) fn begin(&mut self, revision: u64) {
         self.revision = revision;

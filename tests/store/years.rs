@@ -757,6 +757,103 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
     assert_eq!(stack.state().unwrap(), state);
 }
 
+/// An archive that fails while it is true, as one does whose connection is lost.
+#[derive(Clone, Debug, Default)]
+struct Unreachable(Arc<AtomicBool>);
+
+impl Hooks for Unreachable {
+    fn archive(&self, archive: Arc<dyn Archive>) -> Arc<dyn Archive> {
+        Arc::new(UnreachableArchive { archive, fails: self.0.clone() })
+    }
+}
+
+#[derive(Debug)]
+struct UnreachableArchive {
+    archive: Arc<dyn Archive>,
+    fails: Arc<AtomicBool>,
+}
+
+impl UnreachableArchive {
+    fn reached(&self) -> Result<&dyn Archive> {
+        match self.fails.load(Ordering::Relaxed) {
+            true => Err(callstack_core::Error::io("read", "the archive", "the connection is lost")),
+            false => Ok(&*self.archive),
+        }
+    }
+}
+
+impl Archive for UnreachableArchive {
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        self.reached()?.page(after)
+    }
+
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        self.reached()?.frames(handle)
+    }
+
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+        self.reached()?.find(query, since)
+    }
+
+    fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
+        self.archive.base()
+    }
+}
+
+#[test]
+fn an_examination_whose_connection_is_lost_does_not_say_that_the_history_is_damaged() {
+    let folder = filled(40);
+    let hooks = Unreachable::default();
+    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
+    let store = Wrapped::new(store, hooks.clone());
+    let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(400)).unwrap();
+    (0..40).for_each(|tree| drop(stack.frame(&*format!("tree_{tree}_1")).unwrap()));
+    hooks.0.store(true, Ordering::Relaxed);
+    assert_eq!(stack.history().check().map_err(|error| error.code()), Err("io"));
+    hooks.0.store(false, Ordering::Relaxed);
+    assert_eq!(stack.history().check(), Ok(vec![]));
+}
+
+/// Counts the snapshots that a store reads.
+struct Counted(Arc<AtomicU64>);
+
+impl Hooks for Counted {
+    fn snapshot(&mut self, snapshot: Option<Snapshot>) -> Option<Snapshot> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        snapshot
+    }
+}
+
+#[test]
+fn a_process_follows_what_others_do_with_a_plan_and_does_not_read_their_snapshots() {
+    let folder = with_a_plan(600);
+    let read = Arc::new(AtomicU64::new(0));
+    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
+    let store = Wrapped::new(store, Counted(read.clone()));
+    let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
+    let other = open(folder.path());
+    let snapshots = || number(folder.path(), "SELECT COALESCE(MAX(revision), 0) FROM snapshots");
+    let (mut seen, mut made) = (snapshots(), 0);
+    for number in 1..500 {
+        let (part, results) = (format!("part_{number}"), format!("Part {number} works"));
+        [&other, &stack][number % 2].activate(&*part).unwrap();
+        other.pop(&*part, PopStatus::Completed, &*results).unwrap();
+        made += u64::from(snapshots() != seen);
+        seen = snapshots();
+        stack.refresh().unwrap();
+        assert_eq!(stack.frame(&*part).unwrap().results, Some(results));
+    }
+    assert!(made > 0, "{made} snapshots were made");
+    assert_eq!(read.load(Ordering::Relaxed), 1, "the one with which it was opened");
+    // A change of a frame that it does not have in memory needs the archive, so it reads a snapshot.
+    let root = finish_tree(&stack, 1);
+    (0..60).for_each(|number| drop(finish_tree(&other, 100 + number)));
+    other.reopen(&*root, "It is wrong").unwrap();
+    stack.refresh().unwrap();
+    assert_eq!(stack.state().unwrap(), other.state().unwrap());
+    assert_eq!(stack.history().check().unwrap(), Vec::<String>::new());
+}
+
 /// Closed while it is true.
 type Gate = Arc<(Mutex<bool>, Condvar)>;
 

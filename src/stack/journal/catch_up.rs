@@ -3,11 +3,14 @@
 use super::Journal;
 use super::follow::follow;
 use super::load::read_tree;
+use super::snapshots::MANY_EVENTS;
 use crate::error::{Error, Result};
+use crate::frame::Event;
 use crate::stack::deadline::Deadline;
 use crate::stack::shared_tree::SharedTree;
 use crate::store::mirror::Mirror;
 use crate::store::{EventQuery, Store};
+use crate::tree::Tree;
 
 impl Journal {
     /// Applies the commits of other processes. Returns true if there were any.
@@ -23,8 +26,11 @@ impl Journal {
 }
 
 /// Applies the commits of other processes. If an event is damaged or does not fit, the events before it are
-/// applied. If another process has made a snapshot since, or the tree is incomplete, the tree is read again.
-/// The reason is that the snapshot no longer has what this tree knows.
+/// applied.
+///
+/// If another process has made a snapshot since, its archive no longer has what this tree knows. The events are
+/// followed nevertheless, as long as they need nothing of the archive: when many processes share a large stack, each
+/// of them is behind each snapshot of the others. Otherwise, and if the tree is incomplete, the tree is read again.
 pub(super) fn catch_up(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
@@ -36,12 +42,15 @@ pub(super) fn catch_up(
         let tree = tree.read();
         (tree.revision(), tree.has_archive())
     };
-    let is_behind_snapshot =
-        |store: &mut dyn Store| Ok::<bool, Error>(has_archive && store.snapshot_revision()? > known);
-    // What a snapshot has need not be followed event by event, no matter how much it is.
-    let mut reads_again = *is_incomplete || is_behind_snapshot(store)?;
-    let (mut news, mut read) = (Vec::new(), Ok(()));
+    let behind = |store: &mut dyn Store| match has_archive {
+        true => Ok::<u64, Error>(store.snapshot_revision()?.saturating_sub(known)),
+        false => Ok(0),
+    };
+    // More events of a snapshot are not followed one by one: the snapshot is read faster.
+    let mut reads_again = *is_incomplete || behind(store)? > MANY_EVENTS as u64;
+    let mut read = Ok(());
     if !reads_again {
+        let mut news = Vec::new();
         read = store.read(&EventQuery::default().since(known), deadline.remaining(), &mut |event| {
             news.push(event);
             Ok(())
@@ -49,20 +58,35 @@ pub(super) fn catch_up(
         if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
             return read;
         }
-        reads_again = !news.is_empty() && is_behind_snapshot(store)?;
+        if news.is_empty() {
+            return read;
+        }
+        let behind = behind(store)?;
+        if behind > 0 {
+            *is_incomplete = true;
+            let mirror = mirror.as_deref_mut();
+            let followed = tree.change(|tree| tree.without_archive(|tree| follow_all(mirror, tree, news)));
+            // A damaged event can end the news before the snapshot does.
+            reads_again = followed.is_none() || tree.read().revision() < known + behind;
+            *is_incomplete = reads_again;
+        } else {
+            let mirror = mirror.as_deref_mut();
+            tree.change(|tree| {
+                let before = tree.failures();
+                let followed = follow_all(mirror, tree, news);
+                *is_incomplete |= tree.failures() > before;
+                followed
+            })?;
+        }
     }
     if reads_again {
         let (found, _) = read_tree(store, mirror, deadline)?;
         tree.change(|tree| *tree = found);
         *is_incomplete = false;
-    } else if !news.is_empty() {
-        let followed = tree.change(|tree| {
-            let before = tree.failures();
-            let followed = news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event));
-            *is_incomplete |= tree.failures() > before;
-            followed
-        });
-        followed?;
     }
     read
+}
+
+fn follow_all(mut mirror: Option<&mut Mirror>, tree: &mut Tree, events: Vec<Event>) -> Result<()> {
+    events.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event))
 }

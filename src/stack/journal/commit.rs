@@ -13,6 +13,11 @@ use crate::stack::shared_tree::SharedTree;
 use crate::store::{EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
 
+/// If others have committed this many events between two commands, the next command follows events before it asks for
+/// the lock: many processes share the stack, and all that one does while it has the lock, the others wait for. That
+/// costs the command a look at the store.
+const MANY_FOLLOWED: u64 = 32;
+
 /// The result of a commit.
 pub(in crate::stack) struct Committed {
     pub(in crate::stack) events: Vec<Event>,
@@ -59,13 +64,21 @@ impl Journal {
         let committed = match &mut self.store {
             None => Committed { events: decide(tree)?.events, has_new_log: false, archived: None },
             Some(store) => {
+                let Self { mirror, is_incomplete, followed, .. } = self;
+                let before = tree.read().revision();
+                if *followed >= MANY_FOLLOWED {
+                    // What fails here fails again with the lock.
+                    let _ = catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline);
+                }
                 if let Err(error) = store.begin(deadline.remaining()) {
                     store.rollback();
                     return Err(error);
                 }
-                let Self { mirror, is_incomplete, .. } = self;
                 let committed = catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline)
-                    .and_then(|()| decide(tree))
+                    .and_then(|()| {
+                        *followed = tree.read().revision().saturating_sub(before);
+                        decide(tree)
+                    })
                     .and_then(|commit| {
                         let logs = Logs { folder: self.folder.as_ref(), are_synced: self.syncs_logs, deadline };
                         persist(&mut **store, logs, tree, commit)

@@ -28,7 +28,7 @@ impl Journal {
             let mut comparison = Comparison::new(archive, head, unfinished, revision)?;
             let query = EventQuery::default().since(comparison.revision());
             store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
-            let Compared { same, problems } = comparison.into_result();
+            let Compared { same, problems } = comparison.into_result()?;
             if let Some(problem) = problems.first() {
                 let advice = "nothing was compacted; make the snapshot again from the events (`upkeep().repair`, or `callstack doctor \
                               --repair`), then compact";

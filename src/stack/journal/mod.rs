@@ -54,6 +54,8 @@ pub(super) struct Journal {
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
     is_uncertain: bool,
+    /// Number of events of other processes between the last two commands.
+    followed: u64,
     /// True: the archive has failed while events were applied, so the tree must be read again.
     is_incomplete: bool,
     /// The error of every command since the store returned an event that cannot be read or does not fit. The
@@ -73,6 +75,7 @@ impl Journal {
             finished_frames: usize::MAX,
             syncs_logs: false,
             is_uncertain: false,
+            followed: 0,
             is_incomplete: false,
             damage: None,
         }
