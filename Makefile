@@ -566,6 +566,7 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
 	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap context::tokens --nocapture
 	$(CARGO) run --profile soak -p callstack-simulation -- --commands 10000000
+	$(CARGO) run --profile soak -p callstack-simulation -- --swarms --commands 1000000
 	scripts/install-postgres
 	$(CARGO) test --profile soak -p callstack-postgres --test postgres -- --nocapture
 	tests/c/run cargo-c valgrind

@@ -2,8 +2,9 @@
 //! over a socket and over a slow network; an import of ten thousand frames over that network; commits of one
 //! stack and of a thousand; how large a stack is, and how long opening it takes.
 //!
-//! `POSTGRES_BENCH_ONLY=import` measures only the import, `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack,
-//! `POSTGRES_BENCH_SECONDS` the time for each number of commits.
+//! `POSTGRES_BENCH_ONLY=import` measures only the import, and `POSTGRES_BENCH_ONLY=scale` only workers beside each
+//! other, which docs/scale.md compares with simulated ones. `POSTGRES_BENCH_FRAMES=100000` sets the number of finished
+//! frames of the large stack, `POSTGRES_BENCH_SECONDS` the time for each number of commits.
 
 use std::env;
 use std::io::{Read, Seek, Write};
@@ -13,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{Finish, Frame, FrameStatus, MemoryStore, NewFrame, NewHold, PopStatus, Stack, StackOptions};
 use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
 
 #[allow(dead_code)]
@@ -33,12 +34,16 @@ const IMPORTED: usize = 10_000;
 fn main() {
     let server = Server::start(Disk::Durable, "shared_buffers = 512MB\nmax_wal_size = 8GB");
     let database = server.database();
+    let only = env::var("POSTGRES_BENCH_ONLY").unwrap_or_default();
+    if only == "scale" {
+        return scale(&server, &database);
+    }
     println!("disk/fdatasync: {}", shown(&syncs()));
     let port = slow_network(server.port(), Duration::from_micros(500));
     let far_url =
         |name: &str| format!("postgres://owner@127.0.0.1:{port}/{}/{name}?sslmode=disable", database_of(&database));
     import(&far_url("import"));
-    if env::var("POSTGRES_BENCH_ONLY").is_ok_and(|only| only == "import") {
+    if only == "import" {
         return;
     }
     let stack = open(&format!("{database}/socket"));
@@ -231,6 +236,77 @@ fn commits(database: &str, name: &str, stacks: usize, threads: usize) -> f64 {
         is_over.store(true, Ordering::Relaxed);
     });
     count.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// Prints how many commands workers get through that hold and finish frames without a pause.
+fn scale(server: &Server, database: &str) {
+    println!("| round trip, stacks, workers | commands per second | mean | 99.9 % |\n|---|---:|---:|---:|");
+    let slow = |milliseconds| slow_network(server.port(), Duration::from_millis(milliseconds) / 2);
+    let far = [1, 20].map(|milliseconds| {
+        let port = slow(milliseconds);
+        format!("postgres://owner@127.0.0.1:{port}/{}?sslmode=disable", database_of(database))
+    });
+    for (round_trip, url) in [(0, database), (1, &far[0]), (20, &far[1])] {
+        for (stacks, workers) in [(1, 1), (1, 4), (1, 16), (16, 16)] {
+            let name = format!("scale {round_trip} {stacks} {workers}");
+            let (times, seconds) = work(database, url, &name, stacks, workers);
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let rate = times.len() as f64 / seconds;
+            let (mean, late) =
+                (mean(&times).as_secs_f64() * 1e3, sorted[sorted.len() * 999 / 1_000].as_secs_f64() * 1e3);
+            println!("| {round_trip} ms, {stacks}, {workers} | {rate:.0} | {mean:.1} ms | {late:.1} ms |");
+        }
+    }
+}
+
+/// Workers, each in a thread with a connection of its own, hold and finish frames. Returns the time of each command,
+/// and the time of all in seconds.
+fn work(near: &str, url: &str, tenant: &str, stacks: usize, workers: usize) -> (Vec<Duration>, f64) {
+    let near = PostgresServer::connect(near, PostgresOptions::default()).unwrap();
+    for stack in 0..stacks {
+        let store = near.store(tenant, &format!("stack {stack}")).unwrap();
+        let frame = |number: usize| Frame {
+            session_id: format!("task-{number}"),
+            title: format!("Task {number}"),
+            status: FrameStatus::Planned,
+            ..Frame::default()
+        };
+        let made = Stack::with_store(store, StackOptions::default()).unwrap();
+        made.import((0..20_000 / stacks).map(frame).collect()).unwrap();
+    }
+    let open = |worker: usize| {
+        let options = PostgresOptions::default().connections(1).busy_timeout(60_000);
+        let store = PostgresServer::connect(url, options).unwrap().store(tenant, &format!("stack {}", worker % stacks));
+        Stack::with_store(store.unwrap(), StackOptions::default().busy_timeout(60_000)).unwrap()
+    };
+    let opened: Vec<Stack> = (0..workers).map(open).collect();
+    let seconds = env::var("POSTGRES_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds"));
+    let begun = Instant::now();
+    let times = thread::scope(|scope| {
+        let threads: Vec<_> = opened
+            .iter()
+            .enumerate()
+            .map(|(worker, stack)| {
+                scope.spawn(move || {
+                    let mut times = Vec::new();
+                    while begun.elapsed() < Duration::from_secs(seconds) {
+                        let asked = Instant::now();
+                        let hold = stack.work().hold(NewHold::new(format!("machine-{worker}-"), 60_000)).unwrap();
+                        let held = Instant::now();
+                        stack
+                            .work()
+                            .finish(&hold.unwrap(), Finish::Done("It is done. The tests pass.".into()))
+                            .unwrap();
+                        times.extend([held - asked, held.elapsed()]);
+                    }
+                    times
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    (times, begun.elapsed().as_secs_f64())
 }
 
 /// Makes a stack with many finished trees, and measures its size and how it opens.

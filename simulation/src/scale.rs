@@ -8,22 +8,28 @@
 //! others have committed before it decides.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callstack_core::{Error, Event, Finish, Hold, NewHold, Results, Stack, StackOptions};
+use callstack_core::{Error, Event, Finish, Frame, FrameStatus, Hold, NewHold, Results, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
 use crate::clock::{MachineClock, Time, spans, time_of_day};
-use crate::medium::{Call, Fate, Kind, Medium, Outcome};
+use crate::medium::{Call, Calm, Fate, Kind, Medium, Outcome};
 use crate::plans::Plans;
 
 /// A second, in microseconds.
 const SECOND: u64 = 1_000_000;
 /// How long a worker that has got nothing waits, and one that has died is away.
 const PAUSE: u64 = 2 * SECOND;
+/// From this many commands of others on, the library follows them before it asks for the lock. A command has about two
+/// events.
+const MANY: u64 = 16;
+/// How long a machine sleeps.
+pub const FREEZE: u64 = 120 * SECOND;
 
 /// A server, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -43,28 +49,38 @@ pub struct Load {
     pub server: Server,
     /// From a request to its answer, in microseconds.
     pub round_trip: u64,
+    /// For each command that others have committed since a worker's last one: how long the worker takes to follow it,
+    /// in microseconds. If there are [`MANY`], it follows them before it asks for the lock, and then only those that
+    /// came while it waited for the lock.
+    pub follow: u64,
     /// Number of machines, with a worker each.
     pub machines: usize,
     /// Number of stacks. The machines are spread over them.
     pub stacks: usize,
     /// Number of frames of each stack.
     pub frames: usize,
+    /// True: all frames can begin at once. Else they are below and before each other as in real plans.
+    pub is_wide: bool,
     /// Mean time of the work on a frame, in milliseconds. It is as often short as long: the times are exponential.
     pub work: u64,
     /// The lease, in milliseconds. A worker renews it after half of it.
     pub lease: u64,
     /// Of a thousand frames: how often the worker dies over them.
     pub deaths: usize,
+    /// Of a thousand frames: how often the worker stands still over them for [`FREEZE`], as a machine that sleeps.
+    pub freezes: usize,
     /// Of a thousand commits: how often the answer is lost.
     pub lost: usize,
-    /// How long it is measured, in simulated seconds.
+    /// How long it is measured at most, in simulated seconds. It ends when all frames are done.
     pub seconds: u64,
 }
 
 /// What came of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Number of commands.
+    /// How long it took, in microseconds.
+    pub span: u64,
+    /// Number of commands that were answered in that time.
     pub commands: usize,
     /// How long each command took for its worker, in microseconds, sorted.
     pub times: Vec<u64>,
@@ -83,6 +99,11 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Commands in a second.
+    pub fn rate(&self) -> f64 {
+        self.commands as f64 * SECOND as f64 / self.span.max(1) as f64
+    }
+
     /// The mean time of a command, in microseconds.
     pub fn mean(&self) -> u64 {
         self.times.iter().sum::<u64>() / self.times.len().max(1) as u64
@@ -99,43 +120,41 @@ impl Measured {
     }
 }
 
-/// The cores and the disk of a server, by the times at which they are free.
+/// A time of the cores, in microseconds.
+const SLICE: u64 = 1_000;
+
+/// What is taken of the cores and of the disk of a server. Commands of several stacks ask for times in any order,
+/// because each stack has a queue of its own.
 struct Machine {
     server: Server,
-    cores: BinaryHeap<Reverse<u64>>,
-    /// The end of the sync that is under way.
-    synced: u64,
-    /// True: commits wait for the sync after it.
-    is_awaited: bool,
+    /// For each slice of time: how much of it all cores together have given away.
+    taken: BTreeMap<u64, u64>,
+    /// The spans, each as long as a sync, in which a sync has begun.
+    syncs: BTreeSet<u64>,
     random: Random,
 }
 
 impl Machine {
     fn new(server: Server) -> Self {
-        let cores = (0..server.cores).map(|_| Reverse(0)).collect();
-        Self { server, cores, synced: 0, is_awaited: false, random: Random::new(17) }
+        Self { server, taken: BTreeMap::new(), syncs: BTreeSet::new(), random: Random::new(17) }
     }
 
     /// When half of a command is done that comes at a time.
     fn computed(&mut self, time: u64) -> u64 {
-        let free = self.cores.pop().map_or(0, |Reverse(free)| free);
-        let end = free.max(time) + self.server.command / 2;
-        self.cores.push(Reverse(end));
-        end
+        let (half, all) = (self.server.command / 2, SLICE * self.server.cores as u64);
+        let mut slice = time / SLICE;
+        while self.taken.get(&slice).is_some_and(|taken| taken + half > all) {
+            slice += 1;
+        }
+        *self.taken.entry(slice).or_default() += half;
+        time.max(slice * SLICE) + half
     }
 
     /// When a commit is on the disk that comes at a time. All that come during a sync share the next one.
     fn on_disk(&mut self, time: u64) -> u64 {
-        if self.is_awaited && time >= self.synced {
-            self.synced += self.server.sync;
-            self.is_awaited = false;
-        }
-        if time >= self.synced {
-            self.synced = time + self.server.sync;
-            return self.synced;
-        }
-        self.is_awaited = true;
-        self.synced + self.server.sync
+        let sync = self.server.sync.max(1);
+        let span = time / sync;
+        if self.syncs.insert(span) { time + sync } else { (span + 2) * sync }
     }
 }
 
@@ -144,6 +163,8 @@ struct Line {
     time: Arc<Time>,
     machine: Arc<Mutex<Machine>>,
     round_trip: u64,
+    /// How long the worker that has the lock takes to follow what others have done, in microseconds.
+    news: Arc<AtomicU64>,
     lost: usize,
 }
 
@@ -153,7 +174,10 @@ impl Fate for Line {
         let now = self.time.passed_finely();
         match call {
             // The answer goes to the worker, and its next request comes back, while the stack is locked.
-            Call::Begin => self.time.set(machine.computed(now) + self.round_trip),
+            Call::Begin => {
+                let followed = self.news.load(Ordering::Relaxed);
+                self.time.set(machine.computed(now) + self.round_trip + followed);
+            }
             Call::Commit => {
                 let computed = machine.computed(now);
                 self.time.set(machine.on_disk(computed));
@@ -179,6 +203,12 @@ enum Doing {
     Working(Task),
 }
 
+impl Doing {
+    fn is_working(&self) -> bool {
+        matches!(self, Self::Working(_))
+    }
+}
+
 /// The work on a frame. Times are in microseconds.
 struct Task {
     hold: Hold,
@@ -186,6 +216,8 @@ struct Task {
     /// The end of the work, or of the worker.
     until: u64,
     dies: bool,
+    /// The worker stands still from the next renewal on.
+    freezes: bool,
     /// The result was sent, and it is not known what has become of it.
     is_unknown: bool,
 }
@@ -197,7 +229,16 @@ struct Run<'a> {
     stacks: Vec<Stack>,
     /// When the lock of each stack is free.
     free: Vec<u64>,
+    /// Number of commands of each stack, and how many of them each worker has seen.
+    given: Vec<u64>,
+    seen: Vec<u64>,
+    /// The number of the last command of each worker, and whether there were many between it and the one before.
+    last: Vec<u64>,
+    is_busy: Vec<bool>,
+    news: Arc<AtomicU64>,
     workers: Vec<Doing>,
+    /// Number of frames that can be done.
+    frames: usize,
     random: Random,
     measured: Measured,
 }
@@ -206,24 +247,43 @@ struct Run<'a> {
 pub fn measure(load: &Load, plans: &Plans) -> Measured {
     let time = Arc::new(Time::default());
     let machine = Arc::new(Mutex::new(Machine::new(load.server)));
+    let news = Arc::new(AtomicU64::new(0));
     let stack = |number: usize| {
-        let line = Line { time: time.clone(), machine: machine.clone(), round_trip: load.round_trip, lost: load.lost };
+        let Load { round_trip, lost, .. } = *load;
+        let line = Line { time: time.clone(), machine: machine.clone(), round_trip, news: news.clone(), lost };
         let medium = Medium::new(Kind::Server);
         let drawn = Mutex::new(Random::new(number as u64 + 1));
         let options = StackOptions::default()
             .clock(time_of_day(&time, &Arc::new(MachineClock::default())))
             .monotonic_clock(Some(spans(&time)))
             .random(Arc::new(move || drawn.lock().next()));
-        let calm = Stack::with_store(medium.store(Arc::new(crate::medium::Calm)), options.clone());
-        plans.make(&calm.expect("the stack opens"), &mut Random::new(number as u64 + 1), load.frames);
+        let calm = Stack::with_store(medium.store(Arc::new(Calm)), options.clone()).expect("the stack opens");
+        if load.is_wide {
+            let frame = |number| Frame {
+                session_id: format!("task-{number}"),
+                title: format!("Task {number}"),
+                status: FrameStatus::Planned,
+                ..Frame::default()
+            };
+            calm.import((0..load.frames).map(frame).collect()).expect("the plan is sound");
+        } else {
+            plans.make(&calm, &mut Random::new(number as u64 + 1), load.frames);
+        }
         Stack::with_store(medium.store(Arc::new(line)), options).expect("the stack opens")
     };
-    let stacks = (0..load.stacks).map(stack).collect();
+    let stacks: Vec<Stack> = (0..load.stacks).map(stack).collect();
+    let frames = stacks.iter().map(|stack| stack.read(|tree| tree.len()).unwrap_or_default()).sum();
     let mut run = Run {
         load,
         time: time.clone(),
         stacks,
+        news,
         free: vec![0; load.stacks],
+        given: vec![0; load.stacks],
+        seen: vec![0; load.machines],
+        last: vec![0; load.machines],
+        is_busy: vec![false; load.machines],
+        frames,
         workers: (0..load.machines).map(|_| Doing::Asking).collect(),
         random: Random::new(load.machines as u64),
         measured: Measured::default(),
@@ -235,16 +295,35 @@ pub fn measure(load: &Load, plans: &Plans) -> Measured {
 
 impl Run<'_> {
     fn go(&mut self) {
-        // The machines start within two seconds, so that they do not all ask at once.
-        let start = |random: &mut Random| random.below(PAUSE as usize) as u64;
+        // The machines start within the time of a frame, so that they do not all ask at once.
+        let within = PAUSE.min(self.load.work * 1_000) as usize;
+        let start = |random: &mut Random| random.below(within.max(1)) as u64;
         let mut next: BinaryHeap<Reverse<(u64, usize)>> =
             (0..self.load.machines).map(|worker| Reverse((start(&mut self.random), worker))).collect();
         while let Some(Reverse((now, worker))) = next.pop() {
-            if now > self.load.seconds * SECOND {
+            let is_done = self.measured.finished >= self.frames && !self.workers.iter().any(Doing::is_working);
+            if now > self.load.seconds * SECOND || is_done {
                 break;
+            }
+            self.measured.span = now;
+            if let Some(later) = self.refreshes(worker, now) {
+                next.push(Reverse((later, worker)));
+                continue;
             }
             next.push(Reverse((self.act(worker, now), worker)));
         }
+    }
+
+    /// A worker whose stack is busy follows what others have done before it gives a command. Returns the time at which
+    /// it has.
+    fn refreshes(&mut self, worker: usize, now: u64) -> Option<u64> {
+        let given = self.given[worker % self.load.stacks];
+        let news = given - self.seen[worker];
+        if !std::mem::take(&mut self.is_busy[worker]) {
+            return None;
+        }
+        self.seen[worker] = given;
+        Some(now + self.load.round_trip + news * self.load.follow)
     }
 
     /// A worker acts. Returns the time at which it acts again.
@@ -271,12 +350,17 @@ impl Run<'_> {
         let share = (1 + self.random.below(1_000_000)) as f64 / 1e6;
         let until = now + (-share.ln() * self.load.work as f64 * 1e3) as u64;
         let dies = self.random.below(1_000) < self.load.deaths;
-        self.wait(worker, Task { hold, since: now, until, dies, is_unknown: false }, now)
+        let freezes = self.random.below(1_000) < self.load.freezes;
+        self.wait(worker, Task { hold, since: now, until, dies, freezes, is_unknown: false }, now)
     }
 
     /// The worker works until it renews its lease, or until the end.
-    fn wait(&mut self, worker: usize, task: Task, now: u64) -> u64 {
-        let next = task.until.min(now + self.load.lease * 500);
+    fn wait(&mut self, worker: usize, mut task: Task, now: u64) -> u64 {
+        let mut next = task.until.min(now + self.load.lease * 500);
+        if std::mem::take(&mut task.freezes) {
+            next += FREEZE;
+            task.until += FREEZE;
+        }
         self.workers[worker] = Doing::Working(task);
         next
     }
@@ -324,10 +408,15 @@ impl Run<'_> {
         let stack = worker % self.load.stacks;
         let arrives = now + self.load.round_trip / 2;
         self.time.set(arrives.max(self.free[stack]));
+        self.news.store((self.given[stack] - self.seen[worker]) * self.load.follow, Ordering::Relaxed);
+        self.is_busy[worker] = self.given[stack] - self.last[worker] >= MANY;
+        self.given[stack] += 1;
+        self.seen[worker] = self.given[stack];
+        self.last[worker] = self.given[stack];
         let answer = run(&self.stacks[stack]);
         self.free[stack] = self.time.passed_finely();
         let end = self.free[stack] + self.load.round_trip / 2;
-        self.measured.commands += 1;
+        self.measured.commands += usize::from(end <= self.load.seconds * SECOND);
         self.measured.times.push(end - now);
         (answer, end)
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callstack_core::{Context, Event, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
 use callstack_core::tree::Parts;
+use callstack_core::{Context, Event, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
@@ -218,7 +218,11 @@ impl World {
 
     /// Notes what has struck a call of the step that is under way.
     pub(crate) fn struck(&self, call: usize, blow: Blow) {
-        self.running.lock().last_mut().into_iter().for_each(|step| step.struck.push(Strike { call, blow: blow.clone() }));
+        self.running
+            .lock()
+            .last_mut()
+            .into_iter()
+            .for_each(|step| step.struck.push(Strike { call, blow: blow.clone() }));
     }
 
     fn is_stormy(&self) -> bool {
@@ -459,4 +463,3 @@ impl Fate for Watching {
         self.0.upgrade().into_iter().for_each(|world| world.committed(events));
     }
 }
-

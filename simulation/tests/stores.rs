@@ -110,6 +110,8 @@ fn a_power_loss_takes_what_was_not_synced_and_tells_those_who_knew_it() {
     stack.push(callstack_core::NewFrame::new("Lost").id("lost")).unwrap();
     assert!(medium.lose_power() > 0);
     assert_eq!(stack.add_decision("kept", "more").unwrap_err().code(), "replaced");
+    let broken = other.add_decision("kept", "more").unwrap_err();
+    assert_eq!((broken.code(), broken.is_outcome_known()), ("disconnected", true), "a failover breaks connections");
     other.add_decision("kept", "more").unwrap();
     assert_eq!(stack.refresh().unwrap_err().code(), "replaced", "it stays so until it opens the stack again");
     assert_eq!(open().frame("kept").unwrap().decisions, ["more"]);

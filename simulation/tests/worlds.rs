@@ -46,7 +46,7 @@ fn worlds_of_fresh_seeds_keep_all_rules() {
 #[test]
 fn a_seed_is_repeated_to_the_byte() {
     let plans = plans();
-    for seed in 1..12 {
+    for seed in 1..6 {
         let [one, other] = [(); 2].map(|()| run(seed, &plans, Story::hashing()));
         assert_eq!((one.hash, one.commands), (other.hash, other.commands), "seed {seed}");
         assert_ne!(one.hash, 0, "seed {seed}");
@@ -57,7 +57,8 @@ fn a_seed_is_repeated_to_the_byte() {
 fn a_schedule_is_repeated_from_its_text() {
     let plans = plans();
     let (mut adversarial, mut told) = (0, 0);
-    for seed in 1..20 {
+    let small = |seed: &u64| Setting::draw(*seed).size <= 12;
+    for seed in (1..40).filter(small) {
         let setting = Setting::draw(seed);
         let ran = run(seed, &plans, Story::hashing());
         let again = run_again(&setting, &schedule::written(&ran.steps), &plans).unwrap();
@@ -75,8 +76,8 @@ fn an_adversary_lets_more_commands_meet_than_chance_does() {
     let plans = plans();
     let pairs = |is_adversarial: bool| {
         let mut pairs = std::collections::BTreeSet::new();
-        for seed in 1..40 {
-            let setting = Setting { is_adversarial, steps: 60, size: 12, ..Setting::draw(seed) };
+        for seed in 1..10 {
+            let setting = Setting { is_adversarial, steps: 40, size: 8, ..Setting::draw(seed) };
             let ran = run_in(&setting, seed, &plans, Story::default());
             assert_eq!(ran.failure, None, "seed {seed}");
             pairs.extend(ran.pairs);

@@ -65,7 +65,8 @@ impl Conversation {
                 let mark = world.mark();
                 let status = if random.once_in(8) { PopStatus::Failed } else { PopStatus::Completed };
                 process.tell(|| format!("pops {current}"));
-                let result = attempt_marked(process, "pop", &mark, &REFUSALS, || own.pop(current, status, mark.as_str()));
+                let result =
+                    attempt_marked(process, "pop", &mark, &REFUSALS, || own.pop(current, status, mark.as_str()));
                 if result.is_ok() || result.is_err_and(|error| REFUSALS.contains(&error.code())) {
                     self.entered.pop();
                 }

@@ -63,7 +63,15 @@ impl Host {
     }
 
     /// The agent of a session calls a tool.
-    fn use_tool(&mut self, process: &mut Process, stack: &Stack, session: &str, name: &'static str, arguments: &Value, mark: Option<String>) {
+    fn use_tool(
+        &mut self,
+        process: &mut Process,
+        stack: &Stack,
+        session: &str,
+        name: &'static str,
+        arguments: &Value,
+        mark: Option<String>,
+    ) {
         process.begin_command(name);
         let marked = mark.map(|mark| Marked::begin(process, mark));
         let answer = tools::call(stack, session, name, &arguments.to_string());
@@ -115,18 +123,25 @@ impl Host {
         match random.below(8) {
             0 | 1 => self.message(process, stack, &session, "user", "Now build that"),
             2 => self.tell(process, stack, json!({"kind": "sessionIdle", "sessionID": session})),
-            3 => {
-                self.tell(process, stack, json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"}))
-            }
+            3 => self.tell(
+                process,
+                stack,
+                json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"}),
+            ),
             4 => {
                 let messages =
                     json!([{"id": "s", "role": "assistant", "summary": true, "text": "The parts are there"}]);
                 self.tell(process, stack, json!({"kind": "sessionCompacting", "sessionID": session}));
-                self.tell(process, stack, json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
+                self.tell(
+                    process,
+                    stack,
+                    json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}),
+                );
             }
             5 => {
                 let call = self.waiting.iter().nth(random.below(self.waiting.len())).copied();
-                call.into_iter().for_each(|call| self.tell(process, stack, json!({"kind": "callAborted", "call": call})));
+                call.into_iter()
+                    .for_each(|call| self.tell(process, stack, json!({"kind": "callAborted", "call": call})));
             }
             6 => self.tell(process, stack, json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
             _ if random.once_in(4) && self.sessions.len() > 1 => {
@@ -151,11 +166,19 @@ impl Host {
             }
             Effect::ReadMessages { session_id } => {
                 let messages = json!([{"id": "w", "role": "assistant", "text": "The lexer works"}]);
-                self.tell(process, stack, json!({"kind": "sessionMessages", "sessionID": session_id, "messages": messages}));
+                self.tell(
+                    process,
+                    stack,
+                    json!({"kind": "sessionMessages", "sessionID": session_id, "messages": messages}),
+                );
             }
             Effect::CompactSession { session_id } => {
                 let messages = json!([{"id": "w", "role": "assistant", "summary": true, "text": "The lexer works"}]);
-                self.tell(process, stack, json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": messages}));
+                self.tell(
+                    process,
+                    stack,
+                    json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": messages}),
+                );
             }
             Effect::CreateSession { call, .. } if fails => {
                 self.tell(process, stack, json!({"kind": "callEnded", "call": call, "error": "no more"}));

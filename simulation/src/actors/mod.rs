@@ -138,12 +138,7 @@ impl Marked {
 }
 
 /// Looks at the answer of a command.
-fn answered<T>(
-    process: &mut Process,
-    command: &str,
-    result: Result<T, Error>,
-    refusals: &[&str],
-) -> Result<T, Error> {
+fn answered<T>(process: &mut Process, command: &str, result: Result<T, Error>, refusals: &[&str]) -> Result<T, Error> {
     process.tell(|| match &result {
         Ok(_) => format!("{command}: done"),
         Err(error) => format!("{command}: {} ({error})", error.code()),

@@ -93,6 +93,5 @@ impl Actor for Person {
         let _ = Self::decide(process, random);
     }
 
-    fn die(&mut self) {
-    }
+    fn die(&mut self) {}
 }

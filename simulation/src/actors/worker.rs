@@ -118,7 +118,8 @@ impl Worker {
             0 => attempt_marked(process, "decide", &mark, &LOST, || own.add_decision(frame, &mark)),
             1 => {
                 let part = NewFrame::new("Part").below(frame);
-                attempt(process, "plan a part", &["hold_lost", "not_free", "parent_closed"], || own.plan(part)).map(drop)
+                attempt(process, "plan a part", &["hold_lost", "not_free", "parent_closed"], || own.plan(part))
+                    .map(drop)
             }
             2 => attempt(process, "standing", &LOST, || stack.work().standing(&task.hold)).map(drop),
             _ => attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease)).map(drop),
