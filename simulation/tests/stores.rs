@@ -2,9 +2,11 @@
 //! of a store is not a wish.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use callstack_core::{LogQuery, Stack, StackOptions, Store};
-use callstack_simulation::medium::{Calm, Kind, Medium};
+use callstack_core::{Error, Event, LogQuery, NewFrame, PopStatus, Result, Stack, StackOptions, Store};
+use callstack_simulation::medium::{Call, Calm, Fate, Kind, Medium, Outcome};
 use support::faults::{self, Faulty, Place};
 use support::{Queries, Random};
 
@@ -60,6 +62,78 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
 #[test]
 fn an_event_is_kept_whole_or_not_at_all() {
     KINDS.iter().for_each(|kind| faults::an_event_is_kept_whole_or_not_at_all(&|| place(*kind)));
+}
+
+/// A process that dies at one of its calls.
+struct Dying {
+    left: AtomicUsize,
+    /// True: the call is carried out before.
+    is_after: bool,
+}
+
+impl Fate for Dying {
+    fn strike(&self, _: Call) -> Outcome {
+        let dead = || Error::io("reach", "the stack", "the process has died");
+        match self.left.load(Ordering::Relaxed) {
+            0 => Outcome::Fails(dead()),
+            1 if self.is_after => {
+                self.left.store(0, Ordering::Relaxed);
+                Outcome::DoneAndFails(dead())
+            }
+            left => {
+                self.left.store(left - 1, Ordering::Relaxed);
+                if left == 1 { Outcome::Fails(dead()) } else { Outcome::Done }
+            }
+        }
+    }
+
+    fn wait(&self, _: Duration) {}
+
+    fn committed(&self, _: &[Arc<Event>]) {}
+}
+
+/// What is acknowledged is kept, and of what a process did when it died all or nothing.
+#[test]
+fn a_process_may_die_at_any_call() {
+    for kind in KINDS {
+        for is_after in [false, true] {
+            let mut deaths = 0;
+            for call in 1.. {
+                let medium = Medium::new(kind);
+                let fate = Arc::new(Dying { left: AtomicUsize::new(call), is_after });
+                let store = medium.store(fate.clone());
+                let session = store.number();
+                let mut done = Vec::new();
+                if let Ok(stack) = Stack::with_store(store, StackOptions::default()) {
+                    let ids = (0..3).map(|number| format!("part-{number}"));
+                    done = ids.take_while(|id| work(&stack, id).is_ok()).collect();
+                }
+                medium.release(session);
+                let left = Simulated(medium).open();
+                let context = format!("{kind:?}, call {call}, after it: {is_after}");
+                let frames = left.state().unwrap().frames;
+                assert!(frames.len() == done.len() || frames.len() == done.len() + 1, "{context}: {frames:?}");
+                for id in &done {
+                    assert_eq!(left.frame(&**id).unwrap().results.as_deref(), Some("It works"), "{context}");
+                }
+                assert_eq!(left.history().check().unwrap(), [""; 0], "{context}");
+                work(&left, "later").unwrap();
+                if done.len() == 3 {
+                    break;
+                }
+                deaths += 1;
+            }
+            assert!(deaths > 20, "{deaths} deaths");
+        }
+    }
+}
+
+/// A frame, pushed, with a line in its log, and popped; then a snapshot.
+fn work(stack: &Stack, id: &str) -> Result<()> {
+    let frame = stack.push(NewFrame::new("Part").id(id).root())?;
+    stack.log(frame).append(&[serde_json::json!({"mark": id})])?;
+    stack.pop(frame, PopStatus::Completed, "It works")?;
+    stack.history().compact(0).map(drop)
 }
 
 #[test]

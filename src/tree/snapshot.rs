@@ -391,7 +391,7 @@ impl Tree {
     }
 
     /// Changes the tree without its archive, which is newer than the tree. `None` if the change fails, or needs the
-    /// archive: the tree is then incomplete, and has to be read again.
+    /// archive: the tree is then incomplete, and must not be used.
     pub(crate) fn without_archive<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Option<T> {
         let archive = self.nodes.replace_archive(Some(Arc::new(Shelf::closed())));
         let changed = change(self).ok().filter(|_| self.failures() == 0);

@@ -38,16 +38,19 @@ pub(super) fn catch_up(
     is_incomplete: &mut bool,
     deadline: &Deadline,
 ) -> Result<()> {
-    let (known, has_archive) = {
+    let (known, has_archive, has_snapshot) = {
         let tree = tree.read();
-        (tree.revision(), tree.has_archive())
+        (tree.revision(), tree.has_archive(), tree.archived_revision() > 0)
     };
     let behind = |store: &mut dyn Store| match has_archive {
         true => Ok::<u64, Error>(store.snapshot_revision()?.saturating_sub(known)),
         false => Ok(0),
     };
-    // More events of a snapshot are not followed one by one: the snapshot is read faster.
-    let mut reads_again = *is_incomplete || behind(store)? > MANY_EVENTS as u64;
+    // More events of a snapshot are not followed one by one: the snapshot is read faster. After the first snapshot of a
+    // stack, finished trees need not stay in memory.
+    let most = if has_snapshot { MANY_EVENTS as u64 } else { 0 };
+    let mut missed = behind(store)?;
+    let mut reads_again = *is_incomplete || missed > most;
     let mut read = Ok(());
     if !reads_again {
         let mut news = Vec::new();
@@ -58,19 +61,19 @@ pub(super) fn catch_up(
         if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
             return read;
         }
-        if news.is_empty() {
-            return read;
+        if !news.is_empty() {
+            missed = behind(store)?;
         }
-        let behind = behind(store)?;
-        if behind > 0 {
-            *is_incomplete = true;
-            let mirror = mirror.as_deref_mut();
-            let followed = tree.change(|tree| tree.without_archive(|tree| follow_all(mirror, tree, news)));
-            // A damaged event can end the news before the snapshot does.
-            reads_again = followed.is_none() || tree.read().revision() < known + behind;
-            *is_incomplete = reads_again;
-        } else {
-            let mirror = mirror.as_deref_mut();
+        let mirror = mirror.as_deref_mut();
+        if missed > 0 {
+            // Readers do not see a tree that lacks something. A damaged event can end the news before the snapshot.
+            let mut newer = tree.read().clone();
+            let followed = newer.without_archive(|newer| follow_all(mirror, newer, news));
+            reads_again = followed.is_none() || newer.revision() < known + missed;
+            if !reads_again {
+                tree.change(|tree| *tree = newer);
+            }
+        } else if !news.is_empty() {
             tree.change(|tree| {
                 let before = tree.failures();
                 let followed = follow_all(mirror, tree, news);
