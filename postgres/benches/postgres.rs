@@ -294,10 +294,8 @@ fn work(near: &str, url: &str, tenant: &str, stacks: usize, workers: usize) -> (
                         let asked = Instant::now();
                         let hold = stack.work().hold(NewHold::new(format!("machine-{worker}-"), 60_000)).unwrap();
                         let held = Instant::now();
-                        stack
-                            .work()
-                            .finish(&hold.unwrap(), Finish::Done("It is done. The tests pass.".into()))
-                            .unwrap();
+                        let Some(hold) = hold else { break };
+                        stack.work().finish(&hold, Finish::Done("It is done. The tests pass.".into())).unwrap();
                         times.extend([held - asked, held.elapsed()]);
                     }
                     times

@@ -40,7 +40,7 @@ pub enum Call {
     Begin,
     /// [`Store::read`], and what reads the history beside it.
     Read,
-    /// [`Store::snapshot`].
+    /// [`Store::snapshot`], and what asks for its revision or that of the base.
     Look,
     /// A read of frames that are not in memory, from an [`Archive`].
     Fetch,
@@ -345,11 +345,11 @@ impl Store for SimulatedStore {
     }
 
     fn snapshot_revision(&mut self) -> Result<u64> {
-        Ok(self.contents().snapshot().map_or(0, |snapshot| snapshot.revision))
+        self.call(Call::Look, |store| Ok(store.contents().snapshot().map_or(0, |snapshot| snapshot.revision)))
     }
 
     fn base_revision(&mut self) -> Result<u64> {
-        Ok(self.contents().base_revision())
+        self.call(Call::Look, |store| Ok(store.contents().base_revision()))
     }
 
     fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {

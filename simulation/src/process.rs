@@ -209,7 +209,6 @@ impl Fate for ProcessFate {
         let setting = world.setting();
         world.time().pass_finely(setting.network.time_of(call, setting.kind, setting.is_durable));
         let Some((number, blow)) = world.next_blow(self.number, call) else { return Outcome::Done };
-        self.is_struck.store(true, Ordering::Relaxed);
         if let Blow::Meanwhile(step) = &blow {
             let step = world.step(step);
             world.struck(number, Blow::Meanwhile(Box::new(step)));
@@ -217,6 +216,9 @@ impl Fate for ProcessFate {
         }
         world.tell(self.number, &|| format!("[{blow} at {call:?}]"));
         let outcome = self.happen(&world, call, &blow);
+        if !matches!(outcome, Outcome::Done) {
+            self.is_struck.store(true, Ordering::Relaxed);
+        }
         world.struck(number, blow);
         outcome
     }

@@ -8,7 +8,7 @@
 //! others have committed before it decides.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,6 +28,8 @@ const PAUSE: u64 = 2 * SECOND;
 /// From this many commands of others on, the library follows them before it asks for the lock. A command has about two
 /// events.
 const MANY: u64 = 16;
+/// Round trips of a look at what others have done: whether there is news, the news, and whether there is a snapshot.
+const LOOKS: u64 = 3;
 /// How long a machine sleeps.
 pub const FREEZE: u64 = 120 * SECOND;
 
@@ -50,7 +52,7 @@ pub struct Load {
     /// From a request to its answer, in microseconds.
     pub round_trip: u64,
     /// For each command that others have committed since a worker's last one: how long the worker takes to follow it,
-    /// in microseconds. If there are [`MANY`], it follows them before it asks for the lock, and then only those that
+    /// in microseconds. If there are many, it follows them before it asks for the lock, and then only those that
     /// came while it waited for the lock.
     pub follow: u64,
     /// Number of machines, with a worker each.
@@ -129,14 +131,14 @@ struct Machine {
     server: Server,
     /// For each slice of time: how much of it all cores together have given away.
     taken: BTreeMap<u64, u64>,
-    /// The spans, each as long as a sync, in which a sync has begun.
-    syncs: BTreeSet<u64>,
+    /// The end of each sync, by the span in which it has begun. Spans are as long as a sync.
+    syncs: BTreeMap<u64, u64>,
     random: Random,
 }
 
 impl Machine {
     fn new(server: Server) -> Self {
-        Self { server, taken: BTreeMap::new(), syncs: BTreeSet::new(), random: Random::new(17) }
+        Self { server, taken: BTreeMap::new(), syncs: BTreeMap::new(), random: Random::new(17) }
     }
 
     /// When half of a command is done that comes at a time.
@@ -154,7 +156,10 @@ impl Machine {
     fn on_disk(&mut self, time: u64) -> u64 {
         let sync = self.server.sync.max(1);
         let span = time / sync;
-        if self.syncs.insert(span) { time + sync } else { (span + 2) * sync }
+        let before = self.syncs.range(span.saturating_sub(1)..=span).next_back();
+        // It begins now, or at the end of the one that is under way.
+        let begins = before.map_or(time, |(_, end)| time.max(*end));
+        *self.syncs.entry(begins / sync).or_insert(begins + sync)
     }
 }
 
@@ -229,8 +234,8 @@ struct Run<'a> {
     stacks: Vec<Stack>,
     /// When the lock of each stack is free.
     free: Vec<u64>,
-    /// Number of commands of each stack, and how many of them each worker has seen.
-    given: Vec<u64>,
+    /// The times at which the commands of each stack were done, and how many of them each worker has seen.
+    given: Vec<Vec<u64>>,
     seen: Vec<u64>,
     /// The number of the last command of each worker, and whether there were many between it and the one before.
     last: Vec<u64>,
@@ -279,7 +284,7 @@ pub fn measure(load: &Load, plans: &Plans) -> Measured {
         stacks,
         news,
         free: vec![0; load.stacks],
-        given: vec![0; load.stacks],
+        given: vec![Vec::new(); load.stacks],
         seen: vec![0; load.machines],
         last: vec![0; load.machines],
         is_busy: vec![false; load.machines],
@@ -317,13 +322,14 @@ impl Run<'_> {
     /// A worker whose stack is busy follows what others have done before it gives a command. Returns the time at which
     /// it has.
     fn refreshes(&mut self, worker: usize, now: u64) -> Option<u64> {
-        let given = self.given[worker % self.load.stacks];
-        let news = given - self.seen[worker];
         if !std::mem::take(&mut self.is_busy[worker]) {
             return None;
         }
-        self.seen[worker] = given;
-        Some(now + self.load.round_trip + news * self.load.follow)
+        let given = &self.given[worker % self.load.stacks];
+        let done = given.partition_point(|time| *time <= now) as u64;
+        let news = done.saturating_sub(self.seen[worker]);
+        self.seen[worker] = done.max(self.seen[worker]);
+        Some(now + LOOKS * self.load.round_trip + news * self.load.follow)
     }
 
     /// A worker acts. Returns the time at which it acts again.
@@ -345,12 +351,17 @@ impl Run<'_> {
         let (held, now) = self.command(worker, now, |stack| stack.work().hold(new));
         let Ok(Some(hold)) = held else {
             self.measured.empty += usize::from(held.is_ok());
+            self.measured.repeated += usize::from(held.is_err());
             return now + if held.is_ok() { PAUSE } else { 0 };
         };
-        let share = (1 + self.random.below(1_000_000)) as f64 / 1e6;
+        // The same frame takes the same time, whatever else is varied.
+        let place = (worker % self.load.stacks) as u64;
+        let mut random = Random::new((place << 40) ^ ((hold.handle.index() as u64) << 8) ^ hold.generation);
+        random.next();
+        let share = (1 + random.below(1_000_000)) as f64 / 1e6;
         let until = now + (-share.ln() * self.load.work as f64 * 1e3) as u64;
-        let dies = self.random.below(1_000) < self.load.deaths;
-        let freezes = self.random.below(1_000) < self.load.freezes;
+        let dies = random.below(1_000) < self.load.deaths;
+        let freezes = random.below(1_000) < self.load.freezes;
         self.wait(worker, Task { hold, since: now, until, dies, freezes, is_unknown: false }, now)
     }
 
@@ -368,8 +379,10 @@ impl Run<'_> {
     fn renew(&mut self, worker: usize, task: Task, now: u64) -> u64 {
         let (hold, lease) = (&task.hold, self.load.lease);
         let (renewed, now) = self.command(worker, now, |stack| stack.work().renew(hold, lease));
-        if renewed.is_err_and(|error| error.is_outcome_known()) {
-            return self.lost(&task, now);
+        match renewed {
+            Err(error) if error.is_outcome_known() => return self.lost(&task, now),
+            Err(_) => self.measured.repeated += 1,
+            Ok(_) => {}
         }
         self.wait(worker, task, now)
     }
@@ -408,13 +421,14 @@ impl Run<'_> {
         let stack = worker % self.load.stacks;
         let arrives = now + self.load.round_trip / 2;
         self.time.set(arrives.max(self.free[stack]));
-        self.news.store((self.given[stack] - self.seen[worker]) * self.load.follow, Ordering::Relaxed);
-        self.is_busy[worker] = self.given[stack] - self.last[worker] >= MANY;
-        self.given[stack] += 1;
-        self.seen[worker] = self.given[stack];
-        self.last[worker] = self.given[stack];
+        let given = self.given[stack].len() as u64;
+        self.news.store((given - self.seen[worker]) * self.load.follow, Ordering::Relaxed);
+        self.is_busy[worker] = given - self.last[worker] >= MANY;
+        self.seen[worker] = given + 1;
+        self.last[worker] = given + 1;
         let answer = run(&self.stacks[stack]);
         self.free[stack] = self.time.passed_finely();
+        self.given[stack].push(self.free[stack]);
         let end = self.free[stack] + self.load.round_trip / 2;
         self.measured.commands += usize::from(end <= self.load.seconds * SECOND);
         self.measured.times.push(end - now);

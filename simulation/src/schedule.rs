@@ -85,6 +85,26 @@ impl Step {
         step
     }
 
+    /// The step without one of its strikes, or without one of a step inside of it. The last ones leave out most.
+    fn with_less(&self) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (place, strike) in self.strikes.iter().enumerate() {
+            if let Blow::Meanwhile(inner) = &strike.blow {
+                all.extend(inner.with_less().into_iter().map(|inner| {
+                    let mut less = self.clone();
+                    less.strikes[place].blow = Blow::Meanwhile(Box::new(inner));
+                    less
+                }));
+            }
+        }
+        all.extend((0..self.strikes.len()).map(|place| {
+            let mut less = self.clone();
+            less.strikes.remove(place);
+            less
+        }));
+        all
+    }
+
     fn calm(random: &mut Random, actors: usize) -> Self {
         // Most steps follow at once; some come after a lease has ended.
         let after = match random.below(20) {
@@ -289,10 +309,12 @@ pub fn shrunk(steps: &[Step], runs: usize, fails: impl Fn(&[Step]) -> bool) -> V
         size /= 2;
     }
     for place in 0..steps.len() {
-        for number in (0..steps[place].strikes.len()).rev() {
+        let mut left = steps[place].with_less();
+        while let Some(less) = left.pop() {
             let mut candidate = steps.clone();
-            candidate[place].strikes.remove(number);
+            candidate[place] = less;
             if try_now(&candidate) {
+                left = candidate[place].with_less();
                 steps = candidate;
             }
         }

@@ -27,7 +27,7 @@ pub struct Setting {
     pub steps: usize,
     /// How often something strikes.
     pub weather: Weather,
-    /// True: an [adversary](crate::adversary) adds what strikes, at each call.
+    /// True: an adversary adds what strikes, at each call.
     pub is_adversarial: bool,
     /// True: when the storm is over, the first frame that a worker gets kills each worker.
     pub is_poisoned: bool,

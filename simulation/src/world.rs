@@ -45,8 +45,6 @@ pub struct World {
     failure: Mutex<Option<Violation>>,
     /// The lines of logs that were acknowledged and not lost, with their frames.
     logged: Mutex<Vec<(Handle, String)>>,
-    /// The marked texts that were acknowledged and not lost, each with a revision by which it was committed.
-    ledger: Mutex<Vec<(String, u64)>>,
     adversary: Option<Mutex<Adversary>>,
     /// Each pair of commands of which the second one was carried out between two calls of the first one.
     pairs: Mutex<BTreeSet<(&'static str, &'static str)>>,
@@ -106,7 +104,6 @@ impl World {
                 story: Mutex::new(story),
                 failure: Mutex::default(),
                 logged: Mutex::default(),
-                ledger: Mutex::default(),
                 adversary: setting.is_adversarial.then(|| Mutex::new(Adversary::new(setting.plan))),
                 pairs: Mutex::default(),
                 quiet: AtomicUsize::new(0),
@@ -156,8 +153,8 @@ impl World {
         if let Some(fate) = self.fates.lock().get(&number) {
             fate.begin_step();
         }
-        let command = self.setting.actors[number].0.name();
-        let running = Running { actor: number, step: step.clone(), command, calls: 0, strikes, struck: Vec::new() };
+        let running =
+            Running { actor: number, step: step.clone(), command: "open", calls: 0, strikes, struck: Vec::new() };
         self.running.lock().push(running);
         self.steps.fetch_add(1, Ordering::Relaxed);
         actor.act(&mut process, &mut Random::new(step.choice));
@@ -173,12 +170,7 @@ impl World {
 
     /// The innermost step has ended. Returns what has struck it.
     fn end_step(&self) -> Vec<Strike> {
-        let mut running = self.running.lock();
-        let Some(ended) = running.pop() else { return Vec::new() };
-        if let Some(outer) = running.last() {
-            self.pairs.lock().insert((outer.command, ended.command));
-        }
-        ended.struck
+        self.running.lock().pop().map(|ended| ended.struck).unwrap_or_default()
     }
 
     /// The step that a panic has cut off, with what has struck it.
@@ -194,7 +186,13 @@ impl World {
 
     /// The actor that acts gives a command.
     pub(crate) fn begin_command(&self, command: &'static str) {
-        self.running.lock().last_mut().into_iter().for_each(|step| step.command = command);
+        let mut running = self.running.lock();
+        if let Some(step) = running.last_mut() {
+            step.command = command;
+        }
+        if let [.., outer, _] = &running[..] {
+            self.pairs.lock().insert((outer.command, command));
+        }
     }
 
     /// What strikes the next call of an actor, with the number of the call, if the actor is the one that acts.
@@ -225,7 +223,8 @@ impl World {
             .for_each(|step| step.struck.push(Strike { call, blow: blow.clone() }));
     }
 
-    fn is_stormy(&self) -> bool {
+    /// True as long as something can go wrong.
+    pub(crate) fn is_stormy(&self) -> bool {
         self.is_stormy.load(Ordering::Relaxed)
     }
 
@@ -291,18 +290,6 @@ impl World {
         let found = look(&self.oracle.lock());
         self.quiet.fetch_sub(1, Ordering::Relaxed);
         found
-    }
-
-    /// Notes that a marked text was acknowledged.
-    pub(crate) fn acknowledge(&self, mark: &str) {
-        let revision = self.with_oracle(Oracle::revision);
-        self.ledger.lock().push((mark.to_owned(), revision));
-    }
-
-    /// A text that was acknowledged and not lost, and that the history does not have.
-    pub(crate) fn missing_mark(&self) -> Option<String> {
-        let ledger = self.ledger.lock();
-        self.with_oracle(|oracle| ledger.iter().map(|(mark, _)| mark).find(|mark| oracle.count(mark) == 0).cloned())
     }
 
     /// Notes that a line of a log was acknowledged.
@@ -434,7 +421,6 @@ impl World {
         *self.oracle.lock() = Oracle::of(&events);
         drop(events);
         self.losses.fetch_add(1, Ordering::Relaxed);
-        self.ledger.lock().retain(|(_, revision)| *revision <= left);
         if !self.setting.is_durable {
             // It is not known which of the lines were synced.
             self.logged.lock().clear();

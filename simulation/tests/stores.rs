@@ -115,6 +115,8 @@ fn a_process_may_die_at_any_call() {
                 assert!(frames.len() == done.len() || frames.len() == done.len() + 1, "{context}: {frames:?}");
                 for id in &done {
                     assert_eq!(left.frame(&**id).unwrap().results.as_deref(), Some("It works"), "{context}");
+                    let log = left.log(&**id).read(&LogQuery::default()).unwrap().lines;
+                    assert_eq!(log.iter().filter(|line| line.entry["mark"] == **id).count(), 1, "{context}");
                 }
                 assert_eq!(left.history().check().unwrap(), [""; 0], "{context}");
                 work(&left, "later").unwrap();

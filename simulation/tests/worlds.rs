@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use callstack_simulation::plans::Plans;
-use callstack_simulation::run::{Found, explain, run, run_again, run_in, steps_of};
+use callstack_simulation::run::{Found, Ran, explain, run, run_again, run_in, steps_of};
 use callstack_simulation::schedule;
 use callstack_simulation::setting::Setting;
 use callstack_simulation::story::Story;
@@ -24,11 +24,16 @@ fn check_worlds(first: u64, seconds: usize) {
     let began = Instant::now();
     let mut seed = first;
     while seed < first + 5 || began.elapsed() < Duration::from_secs(seconds as u64) {
-        if run(seed, &plans, Story::default()).failure.is_some() {
-            let found = explain(&Setting::draw(seed), seed, &plans).expect("a seed breaks the same rule each time");
-            panic!("{}", told(&found));
-        }
+        check(&run(seed, &plans, Story::default()), &Setting::draw(seed), seed, &plans);
         seed += 1;
+    }
+}
+
+/// No rule was broken.
+fn check(ran: &Ran, setting: &Setting, seed: u64, plans: &Plans) {
+    if ran.failure.is_some() {
+        let found = explain(setting, seed, plans).expect("a seed breaks the same rule each time");
+        panic!("{}", told(&found));
     }
 }
 
@@ -79,7 +84,7 @@ fn an_adversary_lets_more_commands_meet_than_chance_does() {
         for seed in 1..10 {
             let setting = Setting { is_adversarial, steps: 40, size: 8, ..Setting::draw(seed) };
             let ran = run_in(&setting, seed, &plans, Story::default());
-            assert_eq!(ran.failure, None, "seed {seed}");
+            check(&ran, &setting, seed, &plans);
             pairs.extend(ran.pairs);
         }
         pairs.len()
@@ -92,10 +97,10 @@ fn an_adversary_lets_more_commands_meet_than_chance_does() {
 #[test]
 fn a_swarm_keeps_all_rules() {
     let plans = plans();
-    for seed in 1..4 {
-        let setting = Setting { size: 400, steps: 1_500, ..Setting::swarm(seed) };
-        let failure = run_in(&setting, seed, &plans, Story::default()).failure;
-        assert_eq!(failure, None, "seed {seed}, {} machines", setting.clocks.len());
+    let is_large = |seed: &u64| Setting::swarm(*seed).clocks.len() > 100;
+    for seed in (1..).filter(is_large).take(1) {
+        let setting = Setting { size: 150, steps: 500, ..Setting::swarm(seed) };
+        check(&run_in(&setting, seed, &plans, Story::default()), &setting, seed, &plans);
     }
     let machines: Vec<usize> = (1..200).map(|seed| Setting::swarm(seed).clocks.len()).collect();
     assert!(machines.iter().any(|machines| *machines > 500) && machines.contains(&1), "{machines:?}");

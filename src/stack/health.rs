@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, Repair, StackState};
 use crate::store::folder::Folder;
 use crate::store::{DATABASE, DatabaseHealth, SqliteStore, layout};
-use crate::tree::Tree;
+use crate::tree::{Tree, is_of_data};
 
 /// What [`Upkeep::health`] has found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -154,7 +154,11 @@ impl History<'_> {
             Err(error) => return Err(error),
         };
         match self.stack.with_journal(|journal, deadline| journal.read_again(deadline)) {
-            Ok(read) => problems.extend(self.stack.look(|tree| read.checked(|read| difference(tree, read)))?),
+            Ok(read) => match self.stack.look(|tree| read.checked(|read| difference(tree, read))) {
+                Ok(different) => problems.extend(different),
+                Err(error) if is_of_data(&error) => problems.push(error.to_string()),
+                Err(error) => return Err(error),
+            },
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
                 problems.push(error.to_string());
             }

@@ -67,9 +67,13 @@ impl Comparison {
     /// # Errors
     /// [`Error::History`](crate::Error::History) if the event does not fit; the errors of the archive.
     pub(crate) fn follow(&mut self, event: Event) -> Result<()> {
+        let before = self.tree.failures();
         self.tree.checked(|tree| tree.check_next(&event))??;
         self.tree.prepare(&event)?;
         self.tree.apply_owned(event);
+        if let Some(error) = self.tree.failure_since(before).filter(|error| !is_of_data(error)) {
+            return Err(error);
+        }
         if self.tree.revision() == self.archive.revision {
             return self.end();
         }
@@ -161,7 +165,10 @@ impl Comparison {
                 return None;
             }
             // The columns by which frames are found must agree with the images.
-            let rows = self.archive.frames(handle).ok()?;
+            let rows = match self.archive.frames(handle) {
+                Ok(rows) => rows,
+                Err(error) => return Some(format!("{handle} cannot be read: {error}")),
+            };
             let is_other = |row: &&ArchivedFrame| {
                 row.handle.index() < tree.len()
                     && row.changed <= self.archive.revision
@@ -184,11 +191,13 @@ impl Comparison {
     /// # Errors
     /// The errors of an archive that cannot be reached. A frame in it that is damaged is a problem that was found.
     pub(crate) fn into_result(self) -> Result<Compared> {
-        match self.tree.failure_since(0) {
-            None | Some(Error::Json { .. } | Error::Damaged { .. } | Error::History { .. }) => Ok(self.compared),
-            Some(error) => Err(error),
-        }
+        self.tree.failure_since(0).filter(|error| !is_of_data(error)).map_or(Ok(self.compared), Err)
     }
+}
+
+/// True if an error says that what is kept is wrong, not that it cannot be reached.
+pub(crate) fn is_of_data(error: &Error) -> bool {
+    matches!(error, Error::Json { .. } | Error::Damaged { .. } | Error::History { .. })
 }
 
 /// The archive for the tree of a comparison. A tree that is not in memory is either in its state in the

@@ -73,7 +73,7 @@ pub(crate) use child_index::Kind;
 pub use command::{Command, Records, TranscriptRead};
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
-pub(crate) use comparison::{Compared, Comparison};
+pub(crate) use comparison::{Compared, Comparison, is_of_data};
 use costs::Cost;
 #[cfg(feature = "session")]
 pub(crate) use decide::decide_each;

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use support::Queries;
-use support::wrapped::{Hooks, Wrapped};
+use support::wrapped::{Hooks, StoreCall, Wrapped};
 use tempfile::{TempDir, tempdir};
 
 fn options() -> StackOptions {
@@ -852,6 +852,44 @@ fn a_process_follows_what_others_do_with_a_plan_and_does_not_read_their_snapshot
     stack.refresh().unwrap();
     assert_eq!(stack.state().unwrap(), other.state().unwrap());
     assert_eq!(stack.history().check().unwrap(), Vec::<String>::new());
+}
+
+/// Notes the names of the calls of a store.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<&'static str>>>);
+
+impl Hooks for Noted {
+    fn before(&mut self, call: StoreCall) -> Result<()> {
+        self.0.lock().unwrap().push(call.name);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_command_on_a_busy_stack_follows_the_others_before_it_asks_for_the_lock() {
+    let folder = filled(1);
+    let noted = Noted::default();
+    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
+    let stack = Stack::open_with_store(folder.path(), Wrapped::new(store, noted.clone()), options()).unwrap();
+    let other = open(folder.path());
+    let first_read = |others: usize| {
+        (0..others).for_each(|number| other.add_decision("open", format!("{number} of {others}")).unwrap());
+        noted.0.lock().unwrap().clear();
+        stack.add_decision("open", format!("after {others}")).unwrap();
+        let calls = noted.0.lock().unwrap().clone();
+        let place = |name: &str| calls.iter().position(|call| *call == name).unwrap();
+        (place("read") < place("begin"), calls.iter().filter(|call| **call == "read").count())
+    };
+    assert_eq!(first_read(50), (false, 1), "it does not know yet that others are busy");
+    assert_eq!(first_read(50), (true, 2));
+    assert_eq!(first_read(1), (true, 2));
+    assert_eq!(first_read(1), (false, 1), "the others are not busy any more");
+    assert_eq!(stack.state().unwrap(), other_state(&other));
+}
+
+fn other_state(other: &Stack) -> StackState {
+    other.refresh().unwrap();
+    other.state().unwrap()
 }
 
 /// Closed while it is true.

@@ -10,6 +10,7 @@ mod worker;
 use callstack_core::{Error, ErrorClass};
 use support::Random;
 
+use crate::medium::Kind as Medium;
 use crate::oracle::Violation;
 use crate::process::Process;
 
@@ -116,9 +117,6 @@ impl Marked {
         if world.losses() != self.losses || has_died {
             return;
         }
-        if result.is_ok() {
-            world.acknowledge(&self.mark);
-        }
         match result {
             Ok(_) if count != self.before + 1 => {
                 let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
@@ -161,8 +159,10 @@ pub(crate) fn judge(process: &Process, command: &str, error: &Error, refusals: &
     }
     let world = process.world();
     let is_expected = match error.class() {
-        // A server ends the transaction of a silent process, so any process may be cut off.
-        ErrorClass::Passing | ErrorClass::Storage => process.is_struck() || error.code() == "disconnected",
+        // A server ends the transaction of a silent process, and its failover breaks connections.
+        ErrorClass::Passing | ErrorClass::Storage => {
+            process.is_struck() || error.code() == "disconnected" && world.setting().kind == Medium::Server
+        }
         ErrorClass::Refused => refusals.contains(&error.code()),
         _ => error.code() == "replaced" && world.losses() > 0,
     };

@@ -62,18 +62,21 @@ pub(super) fn catch_up(
             return read;
         }
         if !news.is_empty() {
-            missed = behind(store)?;
+            // The store has read news that the tree does not get if this fails.
+            missed = behind(store).inspect_err(|_| *is_incomplete = true)?;
+            reads_again = missed > 0 && !has_snapshot;
         }
         let mirror = mirror.as_deref_mut();
-        if missed > 0 {
+        if missed > 0 && !reads_again {
             // Readers do not see a tree that lacks something. A damaged event can end the news before the snapshot.
             let mut newer = tree.read().clone();
             let followed = newer.without_archive(|newer| follow_all(mirror, newer, news));
             reads_again = followed.is_none() || newer.revision() < known + missed;
             if !reads_again {
+                newer.archived(known + missed, false);
                 tree.change(|tree| *tree = newer);
             }
-        } else if !news.is_empty() {
+        } else if !reads_again && !news.is_empty() {
             tree.change(|tree| {
                 let before = tree.failures();
                 let followed = follow_all(mirror, tree, news);
@@ -83,9 +86,12 @@ pub(super) fn catch_up(
         }
     }
     if reads_again {
+        *is_incomplete = true;
         let (found, _) = read_tree(store, mirror, deadline)?;
         tree.change(|tree| *tree = found);
         *is_incomplete = false;
+        // A damaged event that the snapshot has need not be read.
+        read = Ok(());
     }
     read
 }

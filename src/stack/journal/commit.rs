@@ -13,9 +13,9 @@ use crate::stack::shared_tree::SharedTree;
 use crate::store::{EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
 
-/// If others have committed this many events between two commands, the next command follows events before it asks for
-/// the lock: many processes share the stack, and all that one does while it has the lock, the others wait for. That
-/// costs the command a look at the store.
+/// If a command had to follow this many events of other processes, the next one follows them before it asks for the
+/// lock: many processes share the stack, and what one of them does while it has the lock, the others wait for. On a
+/// server that costs the command two or three round trips more.
 const MANY_FOLLOWED: u64 = 32;
 
 /// The result of a commit.
@@ -67,7 +67,7 @@ impl Journal {
                 let Self { mirror, is_incomplete, followed, .. } = self;
                 let before = tree.read().revision();
                 if *followed >= MANY_FOLLOWED {
-                    // What fails here fails again with the lock.
+                    // The same is done again with the lock, and reports what fails.
                     let _ = catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline);
                 }
                 if let Err(error) = store.begin(deadline.remaining()) {

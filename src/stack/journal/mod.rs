@@ -54,7 +54,7 @@ pub(super) struct Journal {
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
     is_uncertain: bool,
-    /// Number of events of other processes between the last two commands.
+    /// Number of events of other processes that the last command had to follow.
     followed: u64,
     /// True: the archive has failed while events were applied, so the tree must be read again.
     is_incomplete: bool,
