@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use callstack_core::{Finish, FrameEdit, FrameRef, FrameStatus, Handle, NewHold, PopStatus, Results, Stack};
+use callstack_core::{
+    Error, Finish, FrameEdit, FrameRef, FrameStatus, Handle, NewHold, PopStatus, Results, Stack, StackOptions,
+};
 use support::{Queries, Random};
 
+use crate::medium::{Calm, Kind, Medium};
 use crate::oracle::{Oracle, Violation};
 use crate::plans::Plans;
 use crate::schedule::{self, ScheduleError, Step};
@@ -304,7 +307,15 @@ fn check_done(world: &Arc<World>, stack: &Stack) {
     }
 }
 
-/// The tree in memory, a new open, the replay and the model are the same.
+/// Another stack, made of the history of a stack.
+fn rebuilt(stack: &Stack) -> Result<Stack, Error> {
+    let mut history = Vec::new();
+    stack.history().export(&mut history)?;
+    let store = Medium::new(Kind::Folder).store(Arc::new(Calm));
+    Stack::rebuild_in_store(store, &history[..], StackOptions::default())
+}
+
+/// The tree in memory, a new open, the replay, a stack made of the exported history, and the model are the same.
 fn check_equal(world: &Arc<World>, stack: &Stack) {
     let rule = "snapshot, replay and memory are equal";
     match stack.history().check() {
@@ -316,10 +327,14 @@ fn check_equal(world: &Arc<World>, stack: &Stack) {
         return world.fail(Violation::new("logs are complete", what));
     }
     let again = world.alone();
-    match (stack.state(), again.state()) {
-        (Ok(one), Ok(other)) if one == other => {}
-        (Ok(_), Ok(_)) => return world.fail(Violation::new(rule, "a new open shows another tree")),
-        (Err(error), _) | (_, Err(error)) => return world.fail(Violation::new(rule, error.to_string())),
+    for (what, other) in [("a new open", Ok(again.clone())), ("a stack made of the history", rebuilt(stack))] {
+        match (stack.state(), other.and_then(|other| other.state())) {
+            (Ok(one), Ok(other)) if one == other => {}
+            (Ok(_), Ok(_)) => return world.fail(Violation::new(rule, format!("{what} shows another tree"))),
+            (Err(error), _) | (_, Err(error)) => {
+                return world.fail(Violation::new(rule, format!("{what}: {error}")));
+            }
+        }
     }
     let (known, committed) = (again.read(|tree| tree.revision()), world.with_oracle(Oracle::revision));
     if known != Ok(committed) {

@@ -98,10 +98,9 @@ fn an_adversary_lets_more_commands_meet_than_chance_does() {
 fn a_swarm_keeps_all_rules() {
     let plans = plans();
     let is_large = |seed: &u64| Setting::swarm(*seed).clocks.len() > 100;
-    for seed in (1..).filter(is_large).take(1) {
-        let setting = Setting { size: 150, steps: 500, ..Setting::swarm(seed) };
-        check(&run_in(&setting, seed, &plans, Story::default()), &setting, seed, &plans);
-    }
+    let seed = (1..).find(is_large).expect("some swarms are large");
+    let setting = Setting { size: 150, steps: 500, ..Setting::swarm(seed) };
+    check(&run_in(&setting, seed, &plans, Story::default()), &setting, seed, &plans);
     let machines: Vec<usize> = (1..200).map(|seed| Setting::swarm(seed).clocks.len()).collect();
     assert!(machines.iter().any(|machines| *machines > 500) && machines.contains(&1), "{machines:?}");
 }
