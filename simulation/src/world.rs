@@ -26,14 +26,16 @@ use crate::story::Story;
 /// How many steps of others may be inside of each other.
 const DEEPEST: usize = 3;
 
+/// An actor with its process. `None`: it is in the midst of a step.
+type Place = Mutex<Option<(Process, Box<dyn Actor>)>>;
+
 /// A world.
 pub struct World {
     setting: Setting,
     medium: Arc<Medium>,
     time: Arc<Time>,
     machines: Vec<Arc<MachineClock>>,
-    /// The actors with their processes. `None`: the actor is in the midst of a step.
-    actors: Vec<Mutex<Option<(Process, Box<dyn Actor>)>>>,
+    actors: Vec<Place>,
     /// What happens to the processes that have the stack open, by their actors.
     fates: Mutex<BTreeMap<usize, Arc<ProcessFate>>>,
     /// The steps that are under way, the innermost last.
