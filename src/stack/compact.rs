@@ -171,7 +171,7 @@ impl Stack {
         let mut comparison = Comparison::new(archive, head, unfinished, revision)?;
         let query = EventQuery::default().since(comparison.revision()).until(revision);
         self.read_history(&query, |event| comparison.follow(event))?;
-        comparison.read_compacted();
+        comparison.read_compacted()?;
         comparison.into_result()
     }
 }

@@ -149,36 +149,49 @@ impl Comparison {
     }
 
     /// Reads the frames whose events were compacted, and notes those that cannot be read.
-    pub(crate) fn read_compacted(&mut self) {
+    ///
+    /// # Errors
+    /// The errors of an archive that cannot be reached.
+    pub(crate) fn read_compacted(&mut self) -> Result<()> {
         if self.archive.base.is_none() {
-            return;
+            return Ok(());
         }
         let mut scan = Scan::of(&self.tree);
-        let mut looked_at = None;
-        let unreadable = self.tree.handles().filter_map(|handle| {
-            let tree = scan.at(handle);
-            let root = match tree.checked(|tree| tree.root(handle)) {
-                Ok(root) => root,
-                Err(error) => return Some(format!("{handle} cannot be read: {error}")),
-            };
-            if looked_at.replace(root) == Some(root) {
-                return None;
+        let (mut looked_at, mut unreadable) = (None, Vec::new());
+        for handle in self.tree.handles() {
+            if unreadable.len() == MOST_UNREADABLE {
+                break;
             }
-            // The columns by which frames are found must agree with the images.
-            let rows = match self.archive.frames(handle) {
-                Ok(rows) => rows,
-                Err(error) => return Some(format!("{handle} cannot be read: {error}")),
-            };
-            let is_other = |row: &&ArchivedFrame| {
-                row.handle.index() < tree.len()
-                    && row.changed <= self.archive.revision
-                    && **row != tree.archived_frame(row.handle)
-            };
-            let other = rows.iter().find(is_other)?;
-            Some(format!("{} is found by other keys in the snapshot than it has", other.handle))
-        });
-        let unreadable: Vec<String> = unreadable.take(MOST_UNREADABLE).collect();
+            match self.problem_of_compacted(scan.at(handle), handle, &mut looked_at) {
+                Ok(problem) => unreadable.extend(problem),
+                Err(error) if is_of_data(&error) => unreadable.push(format!("{handle} cannot be read: {error}")),
+                Err(error) => return Err(error),
+            }
+        }
         self.compared.problems.extend(unreadable);
+        Ok(())
+    }
+
+    /// The columns by which the frames of a tree are found must agree with their images. `looked_at`: the root of the
+    /// tree that was looked at last.
+    fn problem_of_compacted(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        looked_at: &mut Option<Handle>,
+    ) -> Result<Option<String>> {
+        let root = tree.checked(|tree| tree.root(handle))?;
+        if looked_at.replace(root) == Some(root) {
+            return Ok(None);
+        }
+        let rows = self.archive.frames(handle)?;
+        let is_other = |row: &&ArchivedFrame| {
+            row.handle.index() < tree.len()
+                && row.changed <= self.archive.revision
+                && **row != tree.archived_frame(row.handle)
+        };
+        let other = rows.iter().find(is_other);
+        Ok(other.map(|other| format!("{} is found by other keys in the snapshot than it has", other.handle)))
     }
 
     /// The revision up to which events were applied.

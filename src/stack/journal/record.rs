@@ -117,7 +117,7 @@ fn write_base(
     write_kept_events(store, revision, count, lines)?;
     // The frames come from elsewhere, so they are checked before any code relies on them.
     let mut comparison = Comparison::new(archive.clone(), base.head.clone(), Vec::new(), revision)?;
-    comparison.read_compacted();
+    comparison.read_compacted()?;
     if let Some(problem) = comparison.into_result()?.problems.first() {
         return Err(invalid(problem));
     }
