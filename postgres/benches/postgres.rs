@@ -150,15 +150,24 @@ fn measured(samples: usize, mut run: impl FnMut()) -> Vec<Duration> {
     timed.collect()
 }
 
+/// The time for each number of commits or of workers, in seconds.
+fn seconds() -> u64 {
+    env::var("POSTGRES_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds"))
+}
+
 fn mean(times: &[Duration]) -> Duration {
     times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap()
 }
 
-fn shown(times: &[Duration]) -> String {
+/// The time that this many of a thousand do not exceed.
+fn within(times: &[Duration], thousandths: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    let late = sorted[sorted.len() * 999 / 1_000];
-    format!("{:?}, median {:?}, 99.9 % below {late:?}", mean(times), sorted[sorted.len() / 2])
+    sorted[sorted.len() * thousandths / 1_000]
+}
+
+fn shown(times: &[Duration]) -> String {
+    format!("{:?}, median {:?}, 99.9 % below {:?}", mean(times), within(times, 500), within(times, 999))
 }
 
 /// A network that takes this long in each direction. Returns the port on this side of it.
@@ -214,7 +223,7 @@ fn commits(database: &str, name: &str, stacks: usize, threads: usize) -> f64 {
             stack
         })
         .collect();
-    let seconds = env::var("POSTGRES_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds"));
+    let seconds = seconds();
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
     let begun = Instant::now();
     thread::scope(|scope| {
@@ -250,11 +259,8 @@ fn scale(server: &Server, database: &str) {
         for (stacks, workers) in [(1, 1), (1, 4), (1, 16), (16, 16)] {
             let name = format!("scale {round_trip} {stacks} {workers}");
             let (times, seconds) = work(database, url, &name, stacks, workers);
-            let mut sorted = times.clone();
-            sorted.sort_unstable();
             let rate = times.len() as f64 / seconds;
-            let (mean, late) =
-                (mean(&times).as_secs_f64() * 1e3, sorted[sorted.len() * 999 / 1_000].as_secs_f64() * 1e3);
+            let [mean, late] = [mean(&times), within(&times, 999)].map(|time| time.as_secs_f64() * 1e3);
             println!("| {round_trip} ms, {stacks}, {workers} | {rate:.0} | {mean:.1} ms | {late:.1} ms |");
         }
     }
@@ -281,7 +287,7 @@ fn work(near: &str, url: &str, tenant: &str, stacks: usize, workers: usize) -> (
         Stack::with_store(store.unwrap(), StackOptions::default().busy_timeout(60_000)).unwrap()
     };
     let opened: Vec<Stack> = (0..workers).map(open).collect();
-    let seconds = env::var("POSTGRES_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds"));
+    let seconds = seconds();
     let begun = Instant::now();
     let times = thread::scope(|scope| {
         let threads: Vec<_> = opened

@@ -24,7 +24,7 @@ impl Adversary {
         Self { random: Random::new(seed), struck: HashMap::new() }
     }
 
-    /// What strikes at a moment. `others`: the actors that may act in between.
+    /// Chooses a blow for a moment, or none. `others`: the actors that may act in between.
     pub(crate) fn choose(&mut self, moment: Moment, kind: Kind, others: &[(usize, ActorKind)]) -> Option<Blow> {
         match self.random.below(16) {
             0 => self.fault(moment, kind),

@@ -73,7 +73,7 @@ struct Runs<'a> {
     done: Mutex<Done>,
 }
 
-/// What was run.
+/// The sum of the worlds that have run.
 #[derive(Default)]
 struct Done {
     worlds: u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use callstack_core::{Error, Event, Stack};
 
 use crate::actors::judge;
-use crate::medium::{Call, Fate, Kind, Outcome};
+use crate::medium::{Call, Fate, Outcome};
 use crate::oracle::{Oracle, Violation};
 use crate::schedule::Blow;
 use crate::world::World;
@@ -120,7 +120,7 @@ impl Process {
     }
 }
 
-/// What happens to the calls of one process.
+/// The fate of one process: it decides what each call of its store comes to.
 pub(crate) struct ProcessFate {
     world: Weak<World>,
     /// The number of its actor.
@@ -155,9 +155,9 @@ impl ProcessFate {
 
     /// Lets something happen at a call.
     fn happen(&self, world: &Arc<World>, call: Call, blow: &Blow) -> Outcome {
-        let is_server = world.setting().kind == Kind::Server;
-        let name = "the simulated server";
+        let lost = |message, is_unknown| Error::disconnected("the simulated server", message, is_unknown);
         match blow {
+            _ if !blow.can_strike(call, world.setting().kind) => Outcome::Done,
             Blow::Crash => {
                 self.die();
                 dead()
@@ -165,18 +165,12 @@ impl ProcessFate {
             Blow::CrashAfter => {
                 // The lock of a folder falls with the process, after the call.
                 self.is_dead.store(true, Ordering::Relaxed);
-                Outcome::DoneAndFails(Error::io("reach", "the stack", "the process has died"))
+                Outcome::DoneAndFails(died())
             }
-            Blow::Busy if call == Call::Begin => {
-                Outcome::Fails(Error::Busy { path: "the stack".into(), waited: 10_000 })
-            }
-            Blow::Full if blow.can_strike(call, world.setting().kind) => Outcome::Fails(Error::disk_full("the stack")),
-            Blow::Lost if is_server => {
-                Outcome::Fails(Error::disconnected(name, "the connection is lost", call == Call::Commit))
-            }
-            Blow::AnswerLost if is_server && call == Call::Commit => {
-                Outcome::DoneAndFails(Error::disconnected(name, "the answer is lost", true))
-            }
+            Blow::Busy => Outcome::Fails(Error::Busy { path: "the stack".into(), waited: 10_000 }),
+            Blow::Full => Outcome::Fails(Error::disk_full("the stack")),
+            Blow::Lost => Outcome::Fails(lost("the connection is lost", call == Call::Commit)),
+            Blow::AnswerLost => Outcome::DoneAndFails(lost("the answer is lost", true)),
             Blow::Freeze(span) => {
                 world.time().pass(*span);
                 Outcome::Done
@@ -189,14 +183,19 @@ impl ProcessFate {
                 world.lose_power();
                 if self.is_dead() { dead() } else { Outcome::Done }
             }
-            _ => Outcome::Done,
+            // The world carries out the step of another actor.
+            Blow::Meanwhile(_) => Outcome::Done,
         }
     }
 }
 
-/// What a process that has died gets from its store.
+fn died() -> Error {
+    Error::io("reach", "the stack", "the process has died")
+}
+
+/// The outcome of each call of a process that has died.
 fn dead() -> Outcome {
-    Outcome::Fails(Error::io("reach", "the stack", "the process has died"))
+    Outcome::Fails(died())
 }
 
 impl Fate for ProcessFate {

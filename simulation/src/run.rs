@@ -39,7 +39,7 @@ pub struct Ran {
     pub story: String,
     /// The steps with what has struck them.
     pub steps: Vec<Step>,
-    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    /// The pairs of commands that have met: the second one began between two calls of the first one.
     pub pairs: BTreeSet<(&'static str, &'static str)>,
 }
 

@@ -48,7 +48,7 @@ pub struct World {
     /// The lines of logs that were acknowledged and not lost, with their frames.
     logged: Mutex<Vec<(Handle, String)>>,
     adversary: Option<Mutex<Adversary>>,
-    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    /// The pairs of commands that have met: the second one began between two calls of the first one.
     pairs: Mutex<BTreeSet<(&'static str, &'static str)>>,
     /// More than 0: the world looks at a stack, and nothing strikes its calls.
     quiet: AtomicUsize,
@@ -160,7 +160,7 @@ impl World {
         self.running.lock().push(running);
         self.steps.fetch_add(1, Ordering::Relaxed);
         actor.act(&mut process, &mut Random::new(step.choice));
-        let struck = self.end_step();
+        let struck = self.running.lock().pop().map(|ended| ended.struck).unwrap_or_default();
         if process.has_died() {
             self.tell(number, &|| "the process has died".to_owned());
             process.close();
@@ -168,11 +168,6 @@ impl World {
         }
         *self.actors[number].lock() = Some((process, actor));
         Step { strikes: struck, ..step.clone() }
-    }
-
-    /// The innermost step has ended. Returns what has struck it.
-    fn end_step(&self) -> Vec<Strike> {
-        self.running.lock().pop().map(|ended| ended.struck).unwrap_or_default()
     }
 
     /// The step that a panic has cut off, with what has struck it.
@@ -218,11 +213,9 @@ impl World {
 
     /// Notes what has struck a call of the step that is under way.
     pub(crate) fn struck(&self, call: usize, blow: Blow) {
-        self.running
-            .lock()
-            .last_mut()
-            .into_iter()
-            .for_each(|step| step.struck.push(Strike { call, blow: blow.clone() }));
+        if let Some(step) = self.running.lock().last_mut() {
+            step.struck.push(Strike { call, blow });
+        }
     }
 
     /// True as long as something can go wrong.
@@ -235,7 +228,7 @@ impl World {
         self.quiet.load(Ordering::Relaxed) > 0
     }
 
-    /// Each pair of commands of which the second one was carried out between two calls of the first one.
+    /// The pairs of commands that have met: the second one began between two calls of the first one.
     pub fn pairs(&self) -> BTreeSet<(&'static str, &'static str)> {
         self.pairs.lock().clone()
     }

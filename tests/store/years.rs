@@ -757,6 +757,11 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
     assert_eq!(stack.state().unwrap(), state);
 }
 
+/// The store of a folder, with hooks.
+fn with_hooks<H: Hooks>(folder: &Path, hooks: H) -> Wrapped<H> {
+    Wrapped::new(SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap(), hooks)
+}
+
 /// An archive that fails while it is true, as one does whose connection is lost.
 #[derive(Clone, Debug, Default)]
 struct Unreachable(Arc<AtomicBool>);
@@ -804,8 +809,7 @@ impl Archive for UnreachableArchive {
 fn an_examination_whose_connection_is_lost_does_not_say_that_the_history_is_damaged() {
     let folder = filled(40);
     let hooks = Unreachable::default();
-    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
-    let store = Wrapped::new(store, hooks.clone());
+    let store = with_hooks(folder.path(), hooks.clone());
     let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(400)).unwrap();
     (0..40).for_each(|tree| drop(stack.frame(&*format!("tree_{tree}_1")).unwrap()));
     hooks.0.store(true, Ordering::Relaxed);
@@ -828,8 +832,7 @@ impl Hooks for Counted {
 fn a_process_follows_what_others_do_with_a_plan_and_does_not_read_their_snapshots() {
     let folder = with_a_plan(600);
     let read = Arc::new(AtomicU64::new(0));
-    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
-    let store = Wrapped::new(store, Counted(read.clone()));
+    let store = with_hooks(folder.path(), Counted(read.clone()));
     let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
     let other = open(folder.path());
     let snapshots = || number(folder.path(), "SELECT COALESCE(MAX(revision), 0) FROM snapshots");
@@ -869,8 +872,8 @@ impl Hooks for Noted {
 fn a_command_on_a_busy_stack_follows_the_others_before_it_asks_for_the_lock() {
     let folder = filled(1);
     let noted = Noted::default();
-    let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
-    let stack = Stack::open_with_store(folder.path(), Wrapped::new(store, noted.clone()), options()).unwrap();
+    let store = with_hooks(folder.path(), noted.clone());
+    let stack = Stack::open_with_store(folder.path(), store, options()).unwrap();
     let other = open(folder.path());
     let first_read = |others: usize| {
         (0..others).for_each(|number| other.add_decision("open", format!("{number} of {others}")).unwrap());
@@ -908,7 +911,7 @@ struct Gated {
 impl Gated {
     /// The store of a folder, with these hooks.
     fn open(&self, folder: &Path) -> Wrapped<Self> {
-        Wrapped::new(SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap(), self.clone())
+        with_hooks(folder, self.clone())
     }
 }
 
