@@ -9,26 +9,44 @@ use crate::actors::Kind as ActorKind;
 use crate::medium::{Call, Kind};
 use crate::schedule::{Blow, Step};
 
+/// How many steps of others may be inside of each other.
+pub(crate) const DEEPEST: usize = 3;
+
 /// A moment: a call within a command.
 type Moment = (&'static str, Call);
 
 /// Decides what strikes the calls of one world, from one seed.
 pub(crate) struct Adversary {
     random: Random,
+    /// True: another actor acts at each call. False: at about half of them, and also at calls of that other one.
+    is_eager: bool,
     /// How often what has struck at which moment, by the name of a blow or of the kind of another actor.
     struck: HashMap<(Moment, &'static str), u32>,
 }
 
 impl Adversary {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), struck: HashMap::new() }
+        let mut random = Random::new(seed);
+        random.next();
+        Self { is_eager: random.once_in(2), random, struck: HashMap::new() }
     }
 
-    /// Chooses a blow for a moment, or none. `others`: the actors that may act in between.
-    pub(crate) fn choose(&mut self, moment: Moment, kind: Kind, others: &[(usize, ActorKind)]) -> Option<Blow> {
+    /// How many steps may be inside of each other.
+    pub(crate) fn deepest(&self) -> usize {
+        if self.is_eager { 1 } else { DEEPEST }
+    }
+
+    /// Chooses a blow for a moment, or none. `others` finds the actors that may act in between.
+    pub(crate) fn choose(
+        &mut self,
+        moment: Moment,
+        kind: Kind,
+        others: impl FnOnce() -> Vec<(usize, ActorKind)>,
+    ) -> Option<Blow> {
         match self.random.below(16) {
             0 => self.fault(moment, kind),
-            1..=7 => self.other(moment, others),
+            1..=7 => self.other(moment, &others()),
+            _ if self.is_eager => self.other(moment, &others()),
             _ => None,
         }
     }

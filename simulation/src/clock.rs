@@ -59,9 +59,11 @@ pub struct MachineClock {
 }
 
 impl MachineClock {
-    /// Sets it forward or back by this number of milliseconds.
-    pub fn jump(&self, by: i64) {
-        self.ahead.fetch_add(by, Ordering::Relaxed);
+    /// Sets it forward or back by this number of milliseconds. If it stands still, it goes on.
+    pub fn jump(&self, by: i64, time: &Time) {
+        let read = self.reads(time).saturating_add_signed(by);
+        self.is_stopped.store(false, Ordering::Relaxed);
+        self.ahead.store(read as i64 - time.now() as i64, Ordering::Relaxed);
     }
 
     /// Stops it.

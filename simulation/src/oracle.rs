@@ -186,14 +186,15 @@ impl Oracle {
         })
     }
 
-    /// A frame that a worker can begin: a planned one that was never held, with nothing in its way.
-    pub(crate) fn free_frame(&self) -> Option<Handle> {
+    /// A frame, other than this one, that a worker can begin: a planned one that was never held, with nothing in its
+    /// way.
+    pub(crate) fn free_frame(&self, other: Option<Handle>) -> Option<Handle> {
         let is_free = |(handle, plain): &(&Handle, &Plain)| {
             let is_new = plain.status == FrameStatus::Planned && plain.holder.is_none() && plain.is_work;
             let is_left = is_new && plain.retried_as.is_none();
             is_left && self.in_the_way(**handle).is_none() && !self.may_wait_above(plain)
         };
-        self.frames.iter().find(is_free).map(|(handle, _)| *handle)
+        self.frames.iter().filter(|(handle, _)| Some(**handle) != other).find(is_free).map(|(handle, _)| *handle)
     }
 
     /// True if a frame may wait for something above it: for one that waits to begin, or for what that one needs, even
@@ -206,6 +207,14 @@ impl Oracle {
             FrameStatus::Planned if !above.depends_on.iter().all(is_done) => true,
             _ => self.may_wait_above(above),
         }
+    }
+
+    /// When the last lease, or the last wait of a frame that was put back, is over, as far as they count at this time.
+    /// Milliseconds since the Unix epoch.
+    pub(crate) fn last_end(&self, now: u64) -> u64 {
+        let holders = self.frames.values().filter(|plain| plain.status.is_unfinished());
+        let ends = holders.filter_map(|plain| plain.holder.as_ref()?.until).filter(|until| lasts(*until, now));
+        ends.max().unwrap_or(now)
     }
 
     /// True if the holder of this generation has the frame.
@@ -240,18 +249,18 @@ impl Oracle {
             if tree.len() != self.frames.len() {
                 return Some(format!("it has {} frames, and its events say {}", tree.len(), self.frames.len()));
             }
-            let generation = |holder: Option<&Holder>| holder.map_or(0, |holder| holder.generation);
+            let of = |holder: Option<&Holder>| holder.map(|holder| (holder.name.clone(), holder.generation));
             self.frames.iter().find_map(|(handle, plain)| {
                 let node = tree.node(*handle);
                 let held = node.record().holder.as_deref();
                 let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
-                let here = (node.status(), node.session_id(), node.parent(), generation(held));
-                let here = (here, sorted(node.children()), node.retried_as(), sorted(node.dependencies()));
+                let here = (node.status(), node.session_id(), node.parent(), of(held));
+                let here = (here, node.children(), node.retried_as(), sorted(node.dependencies()));
                 let record = node.record();
                 let here = (here, record.title.as_str(), &record.results, &record.decisions);
                 let held = plain.holder.as_ref();
-                let said = (plain.status, plain.id.as_str(), plain.parent, generation(held));
-                let said = (said, sorted(&plain.children), plain.retried_as, sorted(&plain.depends_on));
+                let said = (plain.status, plain.id.as_str(), plain.parent, of(held));
+                let said = (said, &plain.children[..], plain.retried_as, sorted(&plain.depends_on));
                 let said = (said, plain.title.as_str(), &plain.results, &plain.decisions);
                 (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
             })
@@ -404,7 +413,13 @@ impl Oracle {
             let what = format!("{other} and {handle} have the ID {}", frame.session_id);
             self.violations.push(Violation::new("an ID means one frame", what));
         }
-        parent.into_iter().for_each(|parent| self.change(parent, |plain| plain.children.push(handle)));
+        parent.into_iter().for_each(|parent| {
+            self.change(parent, |plain| {
+                // A new attempt comes directly after the one before it.
+                let before = plain.children.iter().position(|child| Some(*child) == earlier);
+                plain.children.insert(before.map_or(plain.children.len(), |place| place + 1), handle);
+            });
+        });
         earlier.into_iter().for_each(|earlier| self.change(earlier, |plain| plain.retried_as = Some(handle)));
         frame.decisions.iter().chain(&frame.results).for_each(|mark| *self.marks.entry(mark.clone()).or_default() += 1);
         let plain = Plain {
@@ -443,18 +458,27 @@ impl Oracle {
             _ => None,
         };
         let depends_on = edit.depends_on.as_ref().map(|others| others.iter().filter_map(named).collect::<Vec<_>>());
-        let parent = edit.parent.as_ref().map(|parent| parent.as_ref().and_then(named));
+        let old = self.frames.get(&handle).and_then(|plain| plain.parent);
+        let parent = edit.parent.as_ref().map_or(old, |parent| parent.as_ref().and_then(named));
+        let before = edit.before.iter().flatten().find_map(named);
         if let Some(depends_on) = depends_on {
             self.change(handle, |plain| plain.depends_on = depends_on);
         }
-        if let Some(parent) = parent {
-            let before = self.frames.get(&handle).and_then(|plain| plain.parent);
-            before
-                .into_iter()
-                .for_each(|before| self.change(before, |plain| plain.children.retain(|child| *child != handle)));
-            parent.into_iter().for_each(|parent| self.change(parent, |plain| plain.children.push(handle)));
-            self.change(handle, |plain| plain.parent = parent);
+        if edit.parent.is_some() || edit.before.is_some() {
+            self.place(handle, old, parent, before);
         }
+    }
+
+    /// Moves a frame, before a sibling or to the end.
+    fn place(&mut self, handle: Handle, old: Option<Handle>, parent: Option<Handle>, before: Option<Handle>) {
+        old.into_iter().for_each(|old| self.change(old, |plain| plain.children.retain(|child| *child != handle)));
+        parent.into_iter().for_each(|parent| {
+            self.change(parent, |plain| {
+                let place = plain.children.iter().position(|child| Some(*child) == before);
+                plain.children.insert(place.unwrap_or(plain.children.len()), handle);
+            });
+        });
+        self.change(handle, |plain| plain.parent = parent);
     }
 
     /// Sets keys of a record, as a command that was taken back and an import do.
@@ -489,8 +513,12 @@ impl Oracle {
     }
 }
 
-/// True if the lease of a holder is over at a time, or ends later than any lease that could have begun by then.
+/// True if the lease of a holder is over at a time.
 fn has_ended(holder: &Holder, now: u64) -> bool {
-    let longest = Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE;
-    holder.until.is_some_and(|until| until <= now || until > now + longest)
+    holder.until.is_some_and(|until| !lasts(until, now))
+}
+
+/// False for a time that is over, and for one that is later than the end of any lease that could begin now.
+fn lasts(until: u64, now: u64) -> bool {
+    until > now && until - now <= Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE
 }

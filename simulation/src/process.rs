@@ -60,7 +60,7 @@ impl Process {
         if let Err(error) = &opened
             && !fate.is_dead.load(Ordering::Relaxed)
         {
-            judge(self, "open", error, &[]);
+            judge(self, "open", error.code(), error, &[]);
         }
         opened
     }
@@ -73,7 +73,7 @@ impl Process {
         let world = self.world();
         let acted = world.steps();
         if let Err(error) = stack.refresh() {
-            judge(self, "refresh", &error, &[]);
+            judge(self, "refresh", error.code(), &error, &[]);
             return Err(error);
         }
         if acted == world.steps() {
@@ -176,7 +176,11 @@ impl ProcessFate {
                 Outcome::Done
             }
             Blow::Clock(by) => {
-                world.jump_clock(self.number, *by);
+                world.clock_of(self.number).jump(*by, world.time());
+                Outcome::Done
+            }
+            Blow::ClockStops => {
+                world.clock_of(self.number).stop(world.time());
                 Outcome::Done
             }
             Blow::Power => {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use callstack_core::frame::Holder;
 use callstack_core::{
     Error, Finish, FrameEdit, FrameRef, FrameStatus, Handle, NewHold, PopStatus, Results, Stack, StackOptions,
 };
@@ -15,12 +16,13 @@ use crate::medium::{Calm, Kind, Medium};
 use crate::oracle::{Oracle, Violation};
 use crate::plans::Plans;
 use crate::schedule::{self, ScheduleError, Step};
-use crate::setting::Setting;
+use crate::setting::{Poison, Setting};
 use crate::story::Story;
 use crate::world::World;
 
-/// The most rounds in which everything that can go on has to be done, for each frame.
+/// The most rounds in which everything that can go on has to be done, for each frame. A round takes a second.
 const ROUNDS: usize = 12;
+const ROUND: u64 = 1_000;
 /// How often each actor goes on when the storm is over.
 const CALM_ROUNDS: usize = 12;
 /// The most runs that look for a shorter schedule.
@@ -158,8 +160,11 @@ fn settle(world: &Arc<World>) {
         }
     }
     let stack = world.alone();
-    if world.setting().is_poisoned {
-        go_on_beside_a_poisoned_frame(world, &stack);
+    // What the dead have held is free when their leases are over.
+    pass_leases(world);
+    if let Some(poison) = world.setting().poison {
+        go_on_beside_a_poisoned_frame(world, &stack, poison);
+        pass_leases(world);
     }
     let frames = stack.read(|tree| tree.len()).unwrap_or_default();
     let most = ROUNDS * (frames + 8);
@@ -174,34 +179,40 @@ fn settle(world: &Arc<World>) {
     check_equal(world, &stack);
 }
 
-/// Each worker that gets the first frame dies. As long as its lease lasts, others get all frames that do not wait for
-/// it.
-fn go_on_beside_a_poisoned_frame(world: &Arc<World>, stack: &Stack) {
+fn pass_leases(world: &World) {
+    let now = world.time().now();
+    let end = world.with_oracle(|oracle| oracle.last_end(now));
+    world.time().pass(end - now + 1);
+}
+
+/// Each worker that gets the first frame dies, or puts it back. Others get all frames that do not wait for it.
+fn go_on_beside_a_poisoned_frame(world: &Arc<World>, stack: &Stack, poison: Poison) {
     let mut poisoned = None;
     let most = ROUNDS * (stack.read(|tree| tree.len()).unwrap_or_default() + 8);
-    world.time().pass(2 * 86_400_000);
     for _ in 0..most {
-        world.time().pass(1_000);
+        world.time().pass(ROUND);
         stack.work().note_interruptions();
-        let held = stack.work().hold(NewHold::new("a worker", 60_000));
+        // A lease that lasts longer than this.
+        let held = stack.work().hold(NewHold::new("a worker", Holder::LONGEST_LEASE));
         if let Err(error) = &held {
             world.fail(Violation::new("a worker can always ask", error.to_string()));
         }
         let Ok(Some(hold)) = held else { break };
-        if *poisoned.get_or_insert(hold.handle) == hold.handle {
-            continue;
-        }
+        let finish = match poison {
+            _ if *poisoned.get_or_insert(hold.handle) != hold.handle => Finish::Done(Results::new(world.mark())),
+            Poison::Kills => continue,
+            Poison::IsPutBack => Finish::Later { wait: None },
+        };
         // What could not be finished is found below.
-        let _ = stack.work().finish(&hold, Finish::Done(Results::new(world.mark())));
+        let _ = stack.work().finish(&hold, finish);
     }
-    world.check_nothing_is_free(stack);
+    world.check_nothing_is_free(stack, poisoned);
 }
 
 /// A worker does one frame. If none is free, a person does what the library says is in the way. Returns false if
 /// nothing is left to do.
 fn round(world: &Arc<World>, stack: &Stack) -> bool {
-    // Longer than any lease, so that what the dead have held is free.
-    world.time().pass(2 * 86_400_000);
+    world.time().pass(ROUND);
     stack.work().note_interruptions();
     match stack.work().hold(NewHold::new("the last worker", 60_000)) {
         Ok(Some(hold)) => {

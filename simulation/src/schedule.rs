@@ -51,6 +51,8 @@ pub enum Blow {
     Power,
     /// The clock of the process's machine jumps by this number of milliseconds.
     Clock(i64),
+    /// The clock of the process's machine stands still until it jumps.
+    ClockStops,
     /// Another actor acts in between.
     Meanwhile(Box<Step>),
 }
@@ -122,7 +124,7 @@ impl Blow {
         if random.below(1_000) < weather.crowded {
             return Self::Meanwhile(Box::new(Step::draw(random, actors, weather)));
         }
-        match random.below(21) {
+        match random.below(22) {
             0..=2 => Self::Crash,
             3..=5 => Self::CrashAfter,
             6..=8 => Self::Busy,
@@ -131,6 +133,7 @@ impl Blow {
             14..=16 => Self::AnswerLost,
             17..=18 => Self::Freeze(1 + random.below(120_000) as u64),
             19 => Self::Clock(random.below(240_000) as i64 - 120_000),
+            20 => Self::ClockStops,
             _ => Self::Power,
         }
     }
@@ -149,6 +152,7 @@ impl Blow {
             Self::Freeze(_) => "freeze",
             Self::Power => "power",
             Self::Clock(_) => "clock",
+            Self::ClockStops => "clock-stops",
             Self::Meanwhile(_) => "meanwhile",
         }
     }
@@ -255,6 +259,7 @@ impl FromStr for Blow {
             "lost" => Self::Lost,
             "answer-lost" => Self::AnswerLost,
             "power" => Self::Power,
+            "clock-stops" => Self::ClockStops,
             _ => {
                 let freeze = text.strip_prefix("freeze-").and_then(|span| span.parse().ok()).map(Self::Freeze);
                 let clock = text.strip_prefix("clock-").and_then(|by| by.parse().ok()).map(Self::Clock);

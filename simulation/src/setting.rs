@@ -29,12 +29,21 @@ pub struct Setting {
     pub weather: Weather,
     /// True: an adversary adds what strikes, at each call.
     pub is_adversarial: bool,
-    /// True: when the storm is over, the first frame that a worker gets kills each worker.
-    pub is_poisoned: bool,
+    /// When the storm is over, the first frame that a worker gets does this to each worker.
+    pub poison: Option<Poison>,
     /// True: it is one of [`Setting::swarm`].
     pub is_swarm: bool,
     /// True: the medium forgets some of the commits that it has acknowledged.
     pub is_forgetful: bool,
+}
+
+/// What a frame does to all that work on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Poison {
+    /// The worker dies.
+    Kills,
+    /// The worker puts it back at once.
+    IsPutBack,
 }
 
 /// How long the calls of a store take.
@@ -73,7 +82,8 @@ impl Setting {
             actors.extend(std::iter::repeat_n(kind, random.below(3)));
         }
         let size = [4, 12, 40, 120][random.below(4)];
-        Self::with(random, machines, actors, size)
+        let steps = 60 + random.below(1 + 12 * size);
+        Self::with(random, machines, actors, size, steps)
     }
 
     /// Draws a swarm: 1 to 1,000 machines with one or two actors each, most of them workers, and 10 to 10,000
@@ -91,12 +101,12 @@ impl Setting {
         let count = machines + random.below(machines + 1);
         let kind = |random: &mut Random| if random.once_in(4) { OTHERS[random.below(5)] } else { ActorKind::Worker };
         let actors = (0..count).map(|_| kind(random)).collect();
-        let setting = Self::with(random, machines, actors, size);
         // Each actor acts a few times, and each frame has a chance.
-        Self { steps: 2 * size + 4 * count, is_adversarial: false, is_swarm: true, ..setting }
+        let setting = Self::with(random, machines, actors, size, 2 * size + 4 * count);
+        Self { is_swarm: true, ..setting }
     }
 
-    fn with(random: &mut Random, machines: usize, actors: Vec<ActorKind>, size: usize) -> Self {
+    fn with(random: &mut Random, machines: usize, actors: Vec<ActorKind>, size: usize, steps: usize) -> Self {
         let is_wrong = random.once_in(3);
         let clock = |random: &mut Random| match random.below(if is_wrong { 5 } else { 1 }) {
             0 | 1 => Some(0),
@@ -111,7 +121,6 @@ impl Setting {
             _ => Weather { struck: 600, crowded: 900 },
         };
         let is_adversarial = random.once_in(6);
-        let steps = 60 + random.below(1 + 12 * size);
         // Some networks are near, some are slow, and some disks take seconds.
         let round_trip = [0, 200, 1_000, 20_000, 80_000][random.below(5)];
         let sync = [0, 100, 4_000, 2_000_000][random.below(4)];
@@ -127,7 +136,7 @@ impl Setting {
             steps: if is_adversarial { steps.div_ceil(8) } else { steps },
             weather,
             is_adversarial,
-            is_poisoned: random.once_in(3),
+            poison: [None, Some(Poison::Kills), Some(Poison::IsPutBack)][random.below(3)],
             is_swarm: false,
             is_forgetful: false,
         }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use support::Random;
 
 use crate::actors::{Actor, Kind as ActorKind};
-use crate::adversary::Adversary;
+use crate::adversary::{Adversary, DEEPEST};
 use crate::clock::{MachineClock, Time, spans, time_of_day};
 use crate::medium::{Call, Fate, Kind, Medium, Outcome};
 use crate::oracle::{Oracle, Violation};
@@ -22,9 +22,6 @@ use crate::process::{Process, ProcessFate};
 use crate::schedule::{Blow, Step, Strike};
 use crate::setting::Setting;
 use crate::story::Story;
-
-/// How many steps of others may be inside of each other.
-const DEEPEST: usize = 3;
 
 /// An actor with its process. `None`: it is in the midst of a step.
 type Place = Mutex<Option<(Process, Box<dyn Actor>)>>;
@@ -83,7 +80,7 @@ impl World {
         let time = Arc::new(Time::default());
         for (machine, wrong) in machines.iter().zip(&setting.clocks) {
             match wrong {
-                Some(ahead) => machine.jump(*ahead),
+                Some(ahead) => machine.jump(*ahead, &time),
                 None => machine.stop(&time),
             }
         }
@@ -205,10 +202,13 @@ impl World {
         let command = step.command;
         drop(running);
         let mut adversary = self.adversary.as_ref().filter(|_| self.is_stormy())?.lock();
-        let is_free = |number: &usize| depth <= DEEPEST && self.actors[*number].lock().is_some();
-        let others = self.setting.actors.iter().enumerate().filter(|(number, _)| is_free(number));
-        let others: Vec<(usize, ActorKind)> = others.map(|(number, (kind, _))| (number, *kind)).collect();
-        adversary.choose((command, call), self.setting.kind, &others).map(|blow| (number, blow))
+        let deepest = adversary.deepest();
+        let others = || {
+            let is_free = |number: &usize| depth <= deepest && self.actors[*number].lock().is_some();
+            let all = self.setting.actors.iter().enumerate().filter(|(number, _)| is_free(number));
+            all.map(|(number, (kind, _))| (number, *kind)).collect()
+        };
+        adversary.choose((command, call), self.setting.kind, others).map(|blow| (number, blow))
     }
 
     /// Notes what has struck a call of the step that is under way.
@@ -251,9 +251,9 @@ impl World {
         self.fates.lock().get(&actor).is_some_and(|fate| fate.is_struck())
     }
 
-    /// The clock of the machine of an actor jumps.
-    pub(crate) fn jump_clock(&self, actor: usize, by: i64) {
-        self.machines[self.setting.actors[actor].1].jump(by);
+    /// The clock of the machine of an actor.
+    pub(crate) fn clock_of(&self, actor: usize) -> &MachineClock {
+        &self.machines[self.setting.actors[actor].1]
     }
 
     /// Tells what an actor has done.
@@ -307,13 +307,14 @@ impl World {
         different.into_iter().for_each(|what| self.fail(Violation::new("a tree is what its events say", what)));
     }
 
-    /// A worker got no frame: none is free, as the events say.
-    pub(crate) fn check_nothing_is_free(&self, stack: &Stack) {
+    /// A worker got no frame, or always this one: no other is free, as the events say.
+    pub(crate) fn check_nothing_is_free(&self, stack: &Stack, other: Option<Handle>) {
         let known = stack.read(|tree| tree.revision()).unwrap_or_default();
-        let free = self.with_oracle(|oracle| if oracle.revision() == known { oracle.free_frame() } else { None });
-        free.into_iter().for_each(|frame| {
+        let find = |oracle: &Oracle| (oracle.revision() == known).then(|| oracle.free_frame(other)).flatten();
+        self.with_oracle(find).into_iter().for_each(|frame| {
             let why = stack.read(|tree| tree.can_begin(frame, Parts::First));
-            let what = format!("a worker got nothing, but {frame} can begin: {why:?}");
+            let got = other.map_or("nothing".to_owned(), |other| format!("always {other}"));
+            let what = format!("a worker got {got}, but {frame} can begin: {why:?}");
             self.fail(Violation::new("what can begin is handed out", what));
         });
     }

@@ -1,14 +1,23 @@
-//! The conversation of an agent: it pushes frames for sub-tasks, records decisions, and pops them with results. It
-//! may come back to a frame that is not its own any more. Its transcript outlives its process.
+//! The conversation of an agent in a host with one conversation for all frames. The agent calls the tools, reads
+//! files, and hears what a person says. Its transcript outlives the process that answers the tools, is cut by rewinds,
+//! and is folded before each request. The frames in it may not be its own any more.
 
-use callstack_core::{Actor as Giver, Error, FrameStatus, Handle, HolderKind, NewFrame, PopStatus};
+mod transcript;
+
+use callstack_core::fold::{FoldSettings, Wire, fold};
+use callstack_core::tools::conversation::{Called, Conversation as Tools, names};
+use callstack_core::{Actor as Giver, FrameStatus, HolderKind, Settings, Stack};
+use serde_json::{Value, json};
 use support::{Queries, Random};
 
-use super::{Actor, attempt, attempt_marked};
+use self::transcript::{Call, Transcript};
+use super::{Actor, Answered, Marked, judge};
+use crate::oracle::Violation;
 use crate::process::Process;
 
-/// The refusals that an agent can meet, because others act too.
-const REFUSALS: [&str; 9] = [
+/// The codes with which a tool can refuse a call at any time, because others act too.
+const REFUSALS: [&str; 12] = [
+    "refused",
     "unknown_frame",
     "transition",
     "parent_closed",
@@ -16,74 +25,154 @@ const REFUSALS: [&str; 9] = [
     "not_open",
     "held",
     "not_ready",
+    "not_planned",
     "parts_left",
     "hold_lost",
+    "not_retriable",
 ];
+/// The number of calls after which the person begins a new conversation.
+const LONGEST: usize = 60;
 
 #[derive(Default)]
 pub(crate) struct Conversation {
-    /// The frames that it has entered, the innermost last.
-    entered: Vec<Handle>,
+    transcript: Transcript,
+    /// How many conversations came before this one.
+    number: usize,
+    /// How often events had been lost when it began.
+    losses: usize,
 }
 
 impl Conversation {
-    fn go_on(&mut self, process: &mut Process, random: &mut Random) -> Result<(), Error> {
-        let stack = process.stack()?;
-        process.refresh(&stack)?;
-        let own = stack.as_actor(Giver::new(HolderKind::Conversation, process.name()));
-        let current = self.entered.last().copied();
+    fn name(&self, process: &Process) -> String {
+        format!("{}/{}", process.name(), self.number)
+    }
+
+    /// Does one thing.
+    fn go_on(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
         let world = process.world();
-        match (current, random.below(8)) {
-            (None, 0..=3) | (Some(_), 0) => {
-                let new = NewFrame::new("Sub-task");
-                let new = current.map_or_else(|| new.clone().root(), |current| new.clone().below(current));
-                self.entered.push(attempt(process, "push", &REFUSALS, || own.push(new))?);
+        let place = self.transcript.place();
+        let own = |random: &mut Random| place.filter(|_| random.once_in(2)).map(|frame| frame.to_string());
+        match random.below(if place.is_some() { 16 } else { 8 }) {
+            0 | 1 => self.transcript.say(world.mark()),
+            2 if random.once_in(4) => {
+                process.tell(|| "the conversation is rewound".to_owned());
+                self.transcript.rewind(random);
             }
-            (None, _) | (Some(_), 1) => {
-                let planned = stack.with_status(FrameStatus::Planned)?;
-                if planned.is_empty() {
-                    return Ok(());
+            3..=5 | 8 => {
+                let arguments = json!({"title": "Sub-task", "successCriteria": "It is done"});
+                self.use_tool(process, stack, "push", &arguments, None, random);
+            }
+            6 | 7 => {
+                let Ok(planned) = stack.with_status(FrameStatus::Planned) else { return };
+                if !planned.is_empty() {
+                    let frame = planned[random.below(planned.len())].to_string();
+                    self.use_tool(process, stack, "activate", &json!({"frame": frame}), None, random);
                 }
-                let frame = planned[random.below(planned.len())];
-                process.tell(|| format!("begins {frame}"));
-                attempt(process, "begin", &REFUSALS, || own.begin(frame))?;
-                self.entered.push(frame);
             }
-            (Some(current), 2 | 3) => {
+            9 | 10 => {
                 let mark = world.mark();
-                attempt_marked(process, "decide", &mark, &REFUSALS, || own.add_decision(current, &mark))?;
+                let arguments = json!({"decisions": [mark], "frame": own(random)});
+                self.use_tool(process, stack, "record", &arguments, Some(mark), random);
             }
-            (Some(current), 4) => {
-                let part = NewFrame::new("Part").below(current);
-                attempt(process, "plan a part", &REFUSALS, || own.plan(part))?;
+            11 => {
+                let part = json!([{"title": "Part", "successCriteria": "It is done"}]);
+                self.use_tool(process, stack, "plan", &json!({"frames": part, "frame": own(random)}), None, random);
             }
-            (Some(_), 5) => {
-                // It goes to a frame above, as after a rewind.
-                self.entered.truncate(1 + random.below(self.entered.len()));
-            }
-            (Some(current), _) => {
+            12 | 13 => self.transcript.read_file(world.mark()),
+            _ => {
                 let mark = world.mark();
-                let status = if random.once_in(8) { PopStatus::Failed } else { PopStatus::Completed };
-                process.tell(|| format!("pops {current}"));
-                let result =
-                    attempt_marked(process, "pop", &mark, &REFUSALS, || own.pop(current, status, mark.as_str()));
-                if result.is_ok() || result.is_err_and(|error| REFUSALS.contains(&error.code())) {
-                    self.entered.pop();
-                }
+                let status = if random.once_in(8) { "failed" } else { "completed" };
+                let arguments = json!({"status": status, "results": mark, "frame": own(random)});
+                self.use_tool(process, stack, "pop", &arguments, Some(mark), random);
             }
         }
-        Ok(())
+    }
+
+    /// Calls a tool. Some calls come twice, as from a host that tries again whatever the answer was.
+    fn use_tool(
+        &mut self,
+        process: &mut Process,
+        stack: &Stack,
+        tool: &'static str,
+        arguments: &Value,
+        mark: Option<String>,
+        random: &mut Random,
+    ) {
+        let has_ended = self.call(process, stack, tool, arguments, mark.clone());
+        let is_safe = tool == "pop" && arguments["frame"].is_string();
+        if has_ended && is_safe && random.once_in(4) && process.is_open() && !process.has_died() {
+            let world = process.world();
+            let losses = world.losses();
+            if self.call(process, stack, tool, arguments, mark) && losses == world.losses() {
+                let what = format!("{arguments} was accepted twice");
+                world.fail(Violation::new("each result comes once", what));
+            }
+        }
+    }
+
+    /// Calls a tool once. Returns true if the answer says that it was done.
+    fn call(
+        &mut self,
+        process: &mut Process,
+        stack: &Stack,
+        tool: &'static str,
+        arguments: &Value,
+        mark: Option<String>,
+    ) -> bool {
+        process.begin_command(tool);
+        let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
+        let settings = Settings::default().tools(names(&[]));
+        let marked = mark.clone().map(|mark| Marked::begin(process, mark));
+        let Called { answer, refusal, .. } = Tools::new(&own, &settings).call(tool, &arguments.to_string());
+        let text = answer.text.unwrap_or_default();
+        process.tell(|| format!("{tool} {arguments}: {}", text.lines().next().unwrap_or_default()));
+        let answered = match refusal {
+            None => Answered::Done,
+            Some(code) if REFUSALS.contains(&code) => Answered::Refused(text.clone()),
+            Some(_) => Answered::Unknown,
+        };
+        marked.into_iter().for_each(|marked| marked.end(process, &answered));
+        if let Some(code) = refusal {
+            judge(process, tool, code, &text, &REFUSALS);
+        }
+        let is_done = refusal.is_none() && !process.has_died();
+        // A host says so itself when the process that answers is gone.
+        let text = if process.has_died() { "The server has ended.".to_owned() } else { text };
+        self.transcript.call(Call { tool, arguments: arguments.clone(), answer: text, is_done, mark });
+        is_done
+    }
+
+    /// Folds the transcript, as a host does before each request.
+    fn check_fold(&self, process: &Process) {
+        let request = self.transcript.request();
+        let settings = FoldSettings::default();
+        let folded = fold(Wire::Anthropic, &request, &settings);
+        // The handles of frames that are lost are given again: then one handle can mean two frames.
+        let is_clear = self.losses == process.world().losses();
+        let is_stable = !is_clear || fold(Wire::Anthropic, &folded.text, &settings).text == folded.text;
+        let twice = (!is_stable).then(|| "folding twice is not the same as folding once".to_owned());
+        let wrong = self.transcript.wrong_in(&folded.text, is_clear).or(twice);
+        wrong.into_iter().for_each(|what| {
+            let what = format!("{}: {what}\n{request}\nfolded:\n{}", self.name(process), folded.text);
+            process.world().fail(Violation::new("a fold keeps what is needed", what));
+        });
     }
 }
 
 impl Actor for Conversation {
     fn act(&mut self, process: &mut Process, random: &mut Random) {
-        if self.go_on(process, random).is_err_and(|error| REFUSALS.contains(&error.code())) && random.once_in(2) {
-            self.entered.pop();
+        // An agent tries again later.
+        let Ok(stack) = process.stack() else { return };
+        if process.refresh(&stack).is_ok() {
+            self.go_on(process, &stack, random);
         }
-        if !process.is_open() {
-            // The frames may be lost.
-            self.entered.clear();
+        // Each of its requests holds all that came before.
+        if random.once_in(4) {
+            self.check_fold(process);
+        }
+        if self.transcript.len() > LONGEST {
+            let (number, losses) = (self.number + 1, process.world().losses());
+            *self = Self { transcript: Transcript::default(), number, losses };
         }
     }
 }

@@ -8,7 +8,7 @@ use callstack_core::{Settings, Stack, tools};
 use serde_json::{Value, json};
 use support::Random;
 
-use super::{Actor, Marked};
+use super::{Actor, Answered, Marked};
 use crate::oracle::Violation;
 use crate::process::Process;
 
@@ -20,19 +20,23 @@ pub(crate) struct Host {
     /// Calls for whose answers an agent waits.
     waiting: BTreeSet<u64>,
     messages: usize,
+    /// True: the host reports each event of the present step twice, as after an answer that was lost.
+    repeats: bool,
 }
 
 impl Host {
     pub(crate) fn new(name: &str) -> Self {
         let sessions = vec![format!("{name}/root")];
-        Self { sessions, pending: Vec::new(), waiting: BTreeSet::new(), messages: 0 }
+        Self { sessions, pending: Vec::new(), waiting: BTreeSet::new(), messages: 0, repeats: false }
     }
 
     fn tell(&mut self, process: &mut Process, stack: &Stack, event: Value) {
         process.begin_command("host event");
         let event: HostEvent = serde_json::from_value(event).expect("an event of a host");
-        let effects = stack.host().report(event);
-        self.take(process, effects);
+        for _ in 0..1 + usize::from(self.repeats) {
+            let effects = stack.host().report(event.clone());
+            self.take(process, effects);
+        }
     }
 
     fn take(&mut self, process: &mut Process, effects: Vec<Effect>) {
@@ -76,7 +80,7 @@ impl Host {
         let marked = mark.map(|mark| Marked::begin(process, mark));
         let answer = tools::call(stack, session, name, &arguments.to_string());
         if let Some(marked) = marked.filter(|_| !answer.is_error) {
-            marked.end(process, &Ok(()));
+            marked.end(process, &Answered::Done);
         }
         process.tell(|| {
             let said = answer.text.as_deref().unwrap_or("runs").lines().next().unwrap_or_default().to_owned();
@@ -221,6 +225,7 @@ impl Actor for Host {
         // A host that cannot open the stack tries again later.
         let was_open = process.is_open();
         let Ok(stack) = process.stack() else { return };
+        self.repeats = random.once_in(8);
         if !was_open {
             let root = self.sessions[0].clone();
             self.tell(process, &stack, json!({"kind": "sessionCreated", "sessionID": root, "title": "Root"}));

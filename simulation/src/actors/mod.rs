@@ -7,12 +7,17 @@ mod keeper;
 mod person;
 mod worker;
 
-use callstack_core::{Error, ErrorClass};
+use std::fmt::Display;
+
+use callstack_core::Error;
 use support::Random;
 
 use crate::medium::Kind as Medium;
 use crate::oracle::Violation;
 use crate::process::Process;
+
+/// The codes of errors of a store.
+const STORAGE: [&str; 3] = ["busy", "io", "disk_full"];
 
 /// The kinds of actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub enum Kind {
     Worker,
     /// Answers, stops, edits, retries, and takes commands back.
     Person,
-    /// An agent that pushes and pops frames in one conversation.
+    /// An agent that works on all its frames in one conversation, which is folded.
     Conversation,
     /// A host whose agents work in sessions.
     Host,
@@ -89,7 +94,7 @@ pub(crate) fn attempt_marked<T>(
     process.begin_command(command);
     let marked = Marked::begin(process, mark.to_owned());
     let result = run();
-    marked.end(process, &result);
+    marked.end(process, &Answered::of(&result));
     answered(process, command, result, refusals)
 }
 
@@ -110,27 +115,47 @@ impl Marked {
     }
 
     /// After the command.
-    pub(crate) fn end<T>(&self, process: &Process, result: &Result<T, Error>) {
+    pub(crate) fn end(&self, process: &Process, answered: &Answered) {
         let world = process.world();
         let count = world.with_oracle(|oracle| oracle.count(&self.mark));
         let has_died = process.has_died();
         if world.losses() != self.losses || has_died {
             return;
         }
-        match result {
-            Ok(_) if count != self.before + 1 => {
+        match answered {
+            Answered::Done if count != self.before + 1 => {
                 let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
                 world.fail(Violation::new("what is acknowledged is kept once", what));
             }
-            Err(error) if !error.is_outcome_known() && count > self.before + 1 => {
+            Answered::Unknown if count > self.before + 1 => {
                 let what = format!("`{}` was sent once, and is there {count} times", self.mark);
                 world.fail(Violation::new("what is acknowledged is kept once", what));
             }
-            Err(error) if error.is_outcome_known() && count != self.before => {
-                let what = format!("`{}` was refused with {error}, and is there {count} times", self.mark);
+            Answered::Refused(why) if count != self.before => {
+                let what = format!("`{}` was refused with {why}, and is there {count} times", self.mark);
                 world.fail(Violation::new("what is refused is not kept", what));
             }
             _ => {}
+        }
+    }
+}
+
+/// What the answer of a command says.
+pub(crate) enum Answered {
+    /// It was carried out.
+    Done,
+    /// It was not, for this reason.
+    Refused(String),
+    /// It is not known.
+    Unknown,
+}
+
+impl Answered {
+    fn of<T>(result: &Result<T, Error>) -> Self {
+        match result {
+            Ok(_) => Self::Done,
+            Err(error) if error.is_outcome_known() => Self::Refused(error.to_string()),
+            Err(_) => Self::Unknown,
         }
     }
 }
@@ -142,7 +167,7 @@ fn answered<T>(process: &mut Process, command: &str, result: Result<T, Error>, r
         Err(error) => format!("{command}: {} ({error})", error.code()),
     });
     if let Err(error) = &result {
-        judge(process, command, error, refusals);
+        judge(process, command, error.code(), error, refusals);
         if error.code() == "replaced" {
             // As the error advises.
             process.close();
@@ -152,22 +177,18 @@ fn answered<T>(process: &mut Process, command: &str, result: Result<T, Error>, r
 }
 
 /// Checks that an error is one that a process may meet: because something has struck it, because others act too, or
-/// because events are lost.
-pub(crate) fn judge(process: &Process, command: &str, error: &Error, refusals: &[&str]) {
-    if process.has_died() {
-        return;
-    }
+/// because events are lost. `text`: its message.
+pub(crate) fn judge(process: &Process, command: &str, code: &str, text: &dyn Display, refusals: &[&str]) {
     let world = process.world();
-    let is_expected = match error.class() {
+    let is_expected = match code {
+        _ if process.has_died() || refusals.contains(&code) => true,
+        "replaced" => world.losses() > 0,
         // A server ends the transaction of a silent process, and its failover breaks connections.
-        ErrorClass::Passing | ErrorClass::Storage => {
-            process.is_struck() || error.code() == "disconnected" && world.setting().kind == Medium::Server
-        }
-        ErrorClass::Refused => refusals.contains(&error.code()),
-        _ => error.code() == "replaced" && world.losses() > 0,
+        "disconnected" => process.is_struck() || world.setting().kind == Medium::Server,
+        _ => STORAGE.contains(&code) && process.is_struck(),
     };
     if !is_expected {
-        let what = format!("{command} of {} fails with {}: {error}", process.name(), error.code());
+        let what = format!("{command} of {} fails with {code}: {text}", process.name());
         world.fail(Violation::new("no actor meets an unexpected error", what));
     }
 }

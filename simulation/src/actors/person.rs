@@ -7,7 +7,7 @@ use super::{Actor, attempt, attempt_marked};
 use crate::process::Process;
 
 /// The refusals that a person can meet, because others act too.
-const REFUSALS: [&str; 16] = [
+const REFUSALS: [&str; 17] = [
     "unknown_frame",
     "transition",
     "parent_closed",
@@ -18,6 +18,7 @@ const REFUSALS: [&str; 16] = [
     "held",
     "not_blocked",
     "not_planned",
+    "not_sibling",
     "not_ready",
     "wait_circle",
     "not_retriable",
@@ -41,10 +42,14 @@ impl Person {
         let (planned, open) = (pick(random, FrameStatus::Planned), pick(random, FrameStatus::InProgress));
         let (blocked, failed) = (pick(random, FrameStatus::Blocked), pick(random, FrameStatus::Failed));
         let done = pick(random, FrameStatus::Completed);
+        // Some requests come twice, as from a person who has seen no answer.
+        let is_twice = random.once_in(10);
         let act = |process: &mut Process, command, run: &dyn Fn() -> Result<(), Error>| {
-            attempt(process, command, &REFUSALS, run)
+            let answer = attempt(process, command, &REFUSALS, run);
+            if is_twice && process.is_open() { attempt(process, command, &REFUSALS, run) } else { answer }
         };
-        match (random.below(14), planned, open) {
+        let other = pick(random, FrameStatus::Planned);
+        match (random.below(15), planned, open) {
             (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"))),
             (3 | 4, ..) => failed.map(|frame| act(process, "retry", &|| own.retry(frame, None).map(drop))),
             (5, _, Some(frame)) => {
@@ -62,6 +67,9 @@ impl Person {
             (11, ..) => Some(plan(process, &own, open.or(planned))),
             (12, ..) => blocked.map(|frame| act(process, "resume", &|| own.resume(frame))),
             (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
+            (14, Some(frame), _) => other.map(|other| {
+                act(process, "move before", &|| own.edit(frame, FrameEdit::default().before(other)))
+            }),
             _ => None,
         }
         .unwrap_or(Ok(()))

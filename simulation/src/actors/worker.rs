@@ -37,7 +37,7 @@ impl Worker {
         let held = attempt(process, "hold", &[], || stack.work().hold(new))?;
         let Some(hold) = held else {
             if acted == world.steps() {
-                world.check_nothing_is_free(&stack);
+                world.check_nothing_is_free(&stack, None);
             }
             return Ok(());
         };

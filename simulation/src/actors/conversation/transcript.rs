@@ -1,0 +1,174 @@
+//! The transcript of a conversation, and a model of its own of what has to be left of it when it is folded.
+
+use callstack_core::Handle;
+use serde_json::{Value, json};
+use support::Random;
+
+/// A part of a transcript.
+enum Turn {
+    /// A person has said this.
+    Words(String),
+    /// The agent has read a file, and this was in it.
+    File(String),
+    /// The agent has called a tool of the stack.
+    Call(Call),
+}
+
+/// A call of a tool of the stack.
+pub(super) struct Call {
+    pub(super) tool: &'static str,
+    pub(super) arguments: Value,
+    pub(super) answer: String,
+    /// False: it was refused, or it is not known what has become of it.
+    pub(super) is_done: bool,
+    /// The results, or the decision.
+    pub(super) mark: Option<String>,
+}
+
+impl Call {
+    /// The frame in which the conversation is afterwards, as the last line says. `None`: the call was not done.
+    fn place(&self) -> Option<Option<Handle>> {
+        let last = self.answer.lines().last().filter(|_| self.is_done)?.strip_prefix("You are in ")?;
+        Some(last.split(' ').next().and_then(|frame| frame.parse().ok()))
+    }
+
+    /// The frame that the call was about: the first one of the answer.
+    fn subject(&self) -> Option<Handle> {
+        self.answer.split(' ').next().and_then(|frame| frame.parse().ok())
+    }
+}
+
+/// A transcript.
+#[derive(Default)]
+pub(super) struct Transcript(Vec<Turn>);
+
+/// Where a part comes from.
+#[derive(PartialEq)]
+enum From {
+    Person,
+    File,
+    /// It is what a frame has returned.
+    Frame(Handle),
+}
+
+/// A part that has to be in the folded transcript: its text, and the frames in which it was said, the innermost last.
+struct Needed<'a> {
+    text: &'a str,
+    within: Vec<Handle>,
+    /// Where it comes from.
+    from: From,
+}
+
+impl Transcript {
+    pub(super) fn say(&mut self, text: String) {
+        self.0.push(Turn::Words(text));
+    }
+
+    pub(super) fn read_file(&mut self, text: String) {
+        self.0.push(Turn::File(text));
+    }
+
+    pub(super) fn call(&mut self, call: Call) {
+        self.0.push(Turn::Call(call));
+    }
+
+    /// Number of its parts.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The person goes back to an earlier point, at most ten parts before the end.
+    pub(super) fn rewind(&mut self, random: &mut Random) {
+        self.0.truncate(self.0.len().saturating_sub(random.below(10)));
+    }
+
+    /// The frame in which the conversation is, as the newest answer says.
+    pub(super) fn place(&self) -> Option<Handle> {
+        self.0.iter().rev().find_map(|turn| if let Turn::Call(call) = turn { call.place() } else { None }).flatten()
+    }
+
+    /// The transcript as a request of Anthropic's Messages.
+    pub(super) fn request(&self) -> String {
+        let exchange = |number: usize, name: &str, input: &Value, answer: &str, is_error: bool| {
+            let call = json!({"type": "tool_use", "id": number.to_string(), "name": name, "input": input});
+            let outcome = json!({
+                "type": "tool_result", "tool_use_id": number.to_string(), "content": answer, "is_error": is_error,
+            });
+            vec![json!({"role": "assistant", "content": [call]}), json!({"role": "user", "content": [outcome]})]
+        };
+        let written = |(number, turn): (usize, &Turn)| match turn {
+            Turn::Words(text) => vec![json!({"role": "user", "content": text})],
+            Turn::File(text) => exchange(number, "Read", &json!({"file_path": "a.rs"}), text, false),
+            Turn::Call(Call { tool, arguments, answer, is_done, .. }) => {
+                exchange(number, &format!("mcp__callstack__{tool}"), arguments, answer, !is_done)
+            }
+        };
+        let begin = json!({"role": "user", "content": "Build it."});
+        let messages: Vec<Value> =
+            std::iter::once(begin).chain(self.0.iter().enumerate().flat_map(written)).collect();
+        json!({"model": "m", "messages": messages}).to_string()
+    }
+
+    /// What is wrong in the folded transcript. `None`: nothing. `is_clear`: each handle in it means one frame; else only
+    /// the words of persons, calls and outcomes are looked at.
+    pub(super) fn wrong_in(&self, folded: &str, is_clear: bool) -> Option<String> {
+        let is_looked_at = |needed: &Needed<'_>| is_clear || needed.from == From::Person;
+        let missing = self.needed().into_iter().find(|needed| is_looked_at(needed) && !folded.contains(needed.text));
+        if let Some(Needed { text, within, .. }) = missing {
+            return Some(format!("`{text}` is not there, which was said in {within:?}"));
+        }
+        let request: Value = serde_json::from_str(folded).ok()?;
+        let parts = |kind: &str, key: &str| -> Vec<String> {
+            let messages = request["messages"].as_array().into_iter().flatten();
+            let parts = messages.filter_map(|message| message["content"].as_array()).flatten();
+            parts.filter(|part| part["type"] == kind).map(|part| part[key].to_string()).collect()
+        };
+        let (calls, outcomes) = (parts("tool_use", "id"), parts("tool_result", "tool_use_id"));
+        (calls != outcomes).then(|| format!("the calls {calls:?} have the outcomes {outcomes:?}"))
+    }
+
+    /// What has to be left: what a person has said, what was read in a frame that has not ended, and the results of
+    /// frames that have ended.
+    fn needed(&self) -> Vec<Needed<'_>> {
+        let mut needed: Vec<Needed<'_>> = Vec::new();
+        // The frames in which the conversation is, the innermost last.
+        let mut within: Vec<Handle> = Vec::new();
+        // Where the conversation was in no frame the last time.
+        let mut outside = 0;
+        for turn in &self.0 {
+            match turn {
+                Turn::Words(text) => needed.push(Needed { text, within: Vec::new(), from: From::Person }),
+                Turn::File(text) => needed.push(Needed { text, within: within.clone(), from: From::File }),
+                Turn::Call(call) => {
+                    let Some(place) = call.place() else { continue };
+                    if let Some(ended) = call.subject().filter(|_| call.tool == "pop") {
+                        // What was in it, or in a frame that was begun within it, may go.
+                        let depth = within.iter().position(|frame| *frame == ended).unwrap_or(within.len());
+                        let gone: Vec<Handle> = within.drain(depth..).chain([ended]).collect();
+                        needed.retain(|needed| !needed.within.iter().any(|frame| gone.contains(frame)));
+                        // A frame that was open again returns what is newest.
+                        needed.retain(|needed| needed.from != From::Frame(ended));
+                        let text = call.mark.as_deref().unwrap_or_default();
+                        needed.push(Needed { text, within: within.clone(), from: From::Frame(ended) });
+                    }
+                    match place.map(|place| (place, within.iter().position(|frame| *frame == place))) {
+                        Some((_, Some(depth))) => within.truncate(depth + 1),
+                        Some((place, None)) => {
+                            // A task that no call has begun has all that was said since the task before it.
+                            if within.is_empty() && !matches!(call.tool, "push" | "activate") {
+                                let said = needed[outside..].iter_mut().filter(|needed| needed.from != From::Person);
+                                said.for_each(|needed| needed.within.insert(0, place));
+                            }
+                            within.push(place);
+                        }
+                        None => {
+                            within.clear();
+                            outside = needed.len();
+                        }
+                    }
+                }
+            }
+        }
+        needed
+    }
+}
