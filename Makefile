@@ -541,8 +541,8 @@ fuzz: $(CARGO_FUZZ)
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=$$([ $$target = folder ] && echo 5 || echo 30) || exit 1; \
 	done
 
-# Plants the faults of simulation/faults one by one, and says which of them the simulation and the tests of the
-# library catch. Takes hours on two cores: make plant-faults OPTIONS=--tests
+# Plants the faults of simulation/faults, and says which of them the simulation and the other tests catch. Takes an hour
+# or two on two cores with them: make plant-faults OPTIONS="--tests --write"
 plant-faults:
 	scripts/plant-faults --cargo $(CARGO) $(OPTIONS)
 

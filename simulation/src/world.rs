@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use callstack_core::tree::Parts;
-use callstack_core::{Context, Event, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
+use callstack_core::{Context, Event, FrameStatus, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
@@ -317,6 +317,16 @@ impl World {
             let what = format!("a worker got {got}, but {frame} can begin: {why:?}");
             self.fail(Violation::new("what can begin is handed out", what));
         });
+    }
+
+    /// A command that gives a frame a status was acknowledged. `acted`: the number of steps before it; if there are more,
+    /// another actor may have given the frame another status.
+    pub(crate) fn check_status(&self, frame: Handle, status: FrameStatus, acted: u64) {
+        let now = self.with_oracle(|oracle| oracle.frame(frame).map(|plain| plain.status));
+        if acted == self.steps() && now != Some(status) {
+            let what = format!("{frame} was said to be {status}, and is {now:?}");
+            self.fail(Violation::new("what is acknowledged is in effect", what));
+        }
     }
 
     /// A worker was told that it has lost its frame.

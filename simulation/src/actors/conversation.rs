@@ -63,9 +63,11 @@ impl Conversation {
                 self.use_tool(process, stack, "push", &arguments, None, random);
             }
             6 | 7 => {
-                let Ok(planned) = stack.with_status(FrameStatus::Planned) else { return };
-                if !planned.is_empty() {
-                    let frame = planned[random.below(planned.len())].to_string();
+                // Also one that may not be its own any more.
+                let Ok(mut frames) = stack.with_status(FrameStatus::Planned) else { return };
+                frames.extend(self.transcript.frames());
+                if !frames.is_empty() {
+                    let frame = frames[random.below(frames.len())].to_string();
                     self.use_tool(process, stack, "activate", &json!({"frame": frame}), None, random);
                 }
             }
@@ -123,6 +125,7 @@ impl Conversation {
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
         let settings = Settings::default().tools(names(&[]));
         let marked = mark.clone().map(|mark| Marked::begin(process, mark));
+        let acted = process.world().steps();
         let Called { answer, refusal, .. } = Tools::new(&own, &settings).call(tool, &arguments.to_string());
         let text = answer.text.unwrap_or_default();
         process.tell(|| format!("{tool} {arguments}: {}", text.lines().next().unwrap_or_default()));
@@ -138,7 +141,11 @@ impl Conversation {
         let is_done = refusal.is_none() && !process.has_died();
         // A host says so itself when the process that answers is gone.
         let text = if process.has_died() { "The server has ended.".to_owned() } else { text };
-        self.transcript.call(Call { tool, arguments: arguments.clone(), answer: text, is_done, mark });
+        let call = Call { tool, arguments: arguments.clone(), answer: text, is_done, mark };
+        if let Some(begun) = call.begun() {
+            process.world().check_status(begun, FrameStatus::InProgress, acted);
+        }
+        self.transcript.call(call);
         is_done
     }
 

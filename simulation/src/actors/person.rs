@@ -48,6 +48,12 @@ impl Person {
             let answer = attempt(process, command, &REFUSALS, run);
             if is_twice && process.is_open() { attempt(process, command, &REFUSALS, run) } else { answer }
         };
+        let makes = |process: &mut Process, command, frame, status, run: &dyn Fn() -> Result<(), Error>| {
+            let acted = process.world().steps();
+            act(process, command, run)?;
+            process.world().check_status(frame, status, acted);
+            Ok(())
+        };
         let other = pick(random, FrameStatus::Planned);
         match (random.below(15), planned, open) {
             (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"))),
@@ -61,11 +67,19 @@ impl Person {
             (7, Some(frame), Some(parent)) => {
                 Some(act(process, "move", &|| own.edit(frame, FrameEdit::default().below(parent))))
             }
-            (8, Some(frame), _) => Some(act(process, "invalidate", &|| own.invalidate(frame, "Not needed").map(drop))),
-            (9, ..) => done.map(|frame| act(process, "reopen", &|| own.reopen(frame, "It is wrong").map(drop))),
+            (8, Some(frame), _) => {
+                let run = || own.invalidate(frame, "Not needed").map(drop);
+                Some(makes(process, "invalidate", frame, FrameStatus::Invalidated, &run))
+            }
+            (9, ..) => done.map(|frame| {
+                let run = || own.reopen(frame, "It is wrong").map(drop);
+                makes(process, "reopen", frame, FrameStatus::InProgress, &run)
+            }),
             (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop))),
             (11, ..) => Some(plan(process, &own, open.or(planned))),
-            (12, ..) => blocked.map(|frame| act(process, "resume", &|| own.resume(frame))),
+            (12, ..) => blocked.map(|frame| {
+                makes(process, "resume", frame, FrameStatus::InProgress, &|| own.resume(frame))
+            }),
             (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
             (14, Some(frame), _) => other.map(|other| {
                 act(process, "move before", &|| own.edit(frame, FrameEdit::default().before(other)))

@@ -32,6 +32,12 @@ impl Call {
         Some(last.split(' ').next().and_then(|frame| frame.parse().ok()))
     }
 
+    /// The frame in which the conversation works from now on, as the answer says.
+    pub(super) fn begun(&self) -> Option<Handle> {
+        let begins = matches!(self.tool, "push" | "activate");
+        self.place().flatten().filter(|place| begins && self.subject() == Some(*place))
+    }
+
     /// The frame that the call was about: the first one of the answer.
     fn subject(&self) -> Option<Handle> {
         self.answer.split(' ').next().and_then(|frame| frame.parse().ok())
@@ -84,7 +90,16 @@ impl Transcript {
 
     /// The frame in which the conversation is, as the newest answer says.
     pub(super) fn place(&self) -> Option<Handle> {
-        self.0.iter().rev().find_map(|turn| if let Turn::Call(call) = turn { call.place() } else { None }).flatten()
+        self.calls().rev().find_map(Call::place).flatten()
+    }
+
+    /// The frames in which the conversation has been.
+    pub(super) fn frames(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.calls().filter_map(|call| call.place().flatten())
+    }
+
+    fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
+        self.0.iter().filter_map(|turn| if let Turn::Call(call) = turn { Some(call) } else { None })
     }
 
     /// The transcript as a request of Anthropic's Messages.
