@@ -85,6 +85,8 @@ struct Done {
     worlds: u64,
     commands: u64,
     pairs: BTreeSet<(&'static str, &'static str)>,
+    /// The minute in which progress was told last.
+    minute: u64,
     /// The first seed that has broken a rule, and what it has broken.
     failure: Option<(u64, Violation)>,
 }
@@ -110,6 +112,10 @@ impl Runs<'_> {
             let mut done = self.done.lock();
             done.commands += ran.commands;
             done.pairs.extend(ran.pairs);
+            let minute = self.began.elapsed().as_secs() / 60;
+            if minute > std::mem::replace(&mut done.minute, minute) {
+                eprintln!("{minute} min: {} worlds, {} commands", done.worlds, done.commands);
+            }
             if let Some(failure) = ran.failure {
                 done.failure.get_or_insert((seed, failure));
             }

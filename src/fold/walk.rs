@@ -422,8 +422,16 @@ impl<'a, 'b> Walk<'a, 'b> {
             None => self.leave(0),
             Some((_, Some(around))) => self.leave(around + 1),
             Some((frame, None)) => {
-                self.leave(0);
-                self.enter(Segment { frame, parent: None, begin: None, task: None, belongs_to: None });
+                let (stack, number) = frame;
+                let is_earlier = |segment: &usize| {
+                    let (of, around) = self.segments[*segment].frame;
+                    of == stack && around < number
+                };
+                // The answer of the call that has begun it was lost: it is below the frames that were there before.
+                let kept = self.path.iter().take_while(|segment| is_earlier(segment)).count();
+                self.leave(kept);
+                let parent = self.path.last().copied();
+                self.enter(Segment { frame, parent, begin: None, task: None, belongs_to: None });
             }
         }
     }

@@ -413,6 +413,28 @@ fn what_was_said_in_a_frame_that_has_not_ended_is_no_part_of_a_later_task() {
     check(&ended, &["docs-results"], &["shop-files", "docs-files"]);
 }
 
+/// The answer of the push of f2 was lost: only the end of f3 says that the conversation is in f2.
+#[test]
+fn a_frame_whose_beginning_is_not_known_is_within_the_frames_before_it() {
+    let mut lost = Round::call("push", json!({ "title": "Cart" }), "The server has ended.");
+    lost.calls[0].is_error = true;
+    let rounds = [
+        push("f1", "Shop").words("Build the shop."),
+        lost,
+        push("f3", "Options"),
+        pop("f3", "Options", "completed", "options-results", "f2 (Cart)"),
+        push("f4", "Pay"),
+        shell("cat", "pay-files"),
+        activate("f1", "Shop"),
+        shell("cat", "shop-files"),
+        activate("f4", "Pay"),
+        pop("f4", "Pay", "completed", "pay-results", "f2 (Cart)"),
+        with(pop("f1", "Shop", "completed", "shop-results", ""), "pop", "frame", json!("f1")),
+    ];
+    check(&rounds[..10], &["options-results", "shop-files", "pay-results"], &["pay-files"]);
+    check(&rounds, &["shop-results"], &["options-results", "shop-files", "pay-results"]);
+}
+
 /// Inside another frame, the conversation ends a frame that it has not begun: the results of this frame are
 /// nowhere else.
 #[test]
