@@ -12,6 +12,9 @@ use crate::schedule::{Blow, Step};
 /// How many steps of others may be inside of each other.
 pub(crate) const DEEPEST: usize = 3;
 
+/// The most steps of others within a step of the schedule: an open can have hundreds of calls.
+const MOST: u32 = 48;
+
 /// A moment: a call within a command.
 type Moment = (&'static str, Call);
 
@@ -20,6 +23,8 @@ pub(crate) struct Adversary {
     random: Random,
     /// True: another actor acts at each call. False: at about half of them, and also at calls of that other one.
     is_eager: bool,
+    /// How many more steps of others there may be within the present step of the schedule.
+    left: u32,
     /// How often what has struck at which moment, by the name of a blow or of the kind of another actor.
     struck: HashMap<(Moment, &'static str), u32>,
 }
@@ -28,12 +33,17 @@ impl Adversary {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         random.next();
-        Self { is_eager: random.once_in(2), random, struck: HashMap::new() }
+        Self { is_eager: random.once_in(2), random, left: MOST, struck: HashMap::new() }
     }
 
     /// How many steps may be inside of each other.
     pub(crate) fn deepest(&self) -> usize {
         if self.is_eager { 1 } else { DEEPEST }
+    }
+
+    /// A step of the schedule begins.
+    pub(crate) fn begin_step(&mut self) {
+        self.left = MOST;
     }
 
     /// Chooses a blow for a moment, or none. `others` finds the actors that may act in between.
@@ -45,8 +55,7 @@ impl Adversary {
     ) -> Option<Blow> {
         match self.random.below(16) {
             0 => self.fault(moment, kind),
-            1..=7 => self.other(moment, &others()),
-            _ if self.is_eager => self.other(moment, &others()),
+            chance if self.left > 0 && (self.is_eager || chance < 8) => self.other(moment, &others()),
             _ => None,
         }
     }
@@ -65,6 +74,7 @@ impl Adversary {
             Blow::Freeze(span),
             Blow::Power,
             Blow::Clock(span as i64 - 60_000),
+            Blow::ClockStops,
         ];
         faults.retain(|fault| fault.can_strike(call, kind));
         let place = self.least(moment, faults.iter().map(Blow::name))?;
@@ -81,6 +91,7 @@ impl Adversary {
     fn other(&mut self, moment: Moment, others: &[(usize, ActorKind)]) -> Option<Blow> {
         let place = self.least(moment, others.iter().map(|(_, kind)| kind.name()))?;
         let (actor, kind) = others[place];
+        self.left -= 1;
         *self.struck.entry((moment, kind.name())).or_default() += 1;
         let after = if self.random.once_in(12) { self.random.below(90_000) as u64 } else { 0 };
         let choice = self.random.next() >> 40;

@@ -79,7 +79,8 @@ impl Step {
             // Steps within steps become rarer.
             let weather = Weather { struck: weather.struck / 2, ..weather };
             for _ in 0..1 + random.below(2) {
-                let call = random.below(10);
+                // Most commands have few calls; an open or an examination can have many.
+                let call = if random.once_in(4) { random.below(100) } else { random.below(10) };
                 let blow = Blow::draw(random, actors, weather);
                 step.strikes.push(Strike { call, blow });
             }

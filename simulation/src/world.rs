@@ -143,6 +143,9 @@ impl World {
         let depth = self.running.lock().len();
         let taken = (depth <= DEEPEST).then(|| self.actors[number].lock().take()).flatten();
         let Some((mut process, mut actor)) = taken else { return step.clone() };
+        if let Some(adversary) = self.adversary.as_ref().filter(|_| depth == 0) {
+            adversary.lock().begin_step();
+        }
         let strikes = if self.is_stormy() { step.strikes.clone() } else { Vec::new() };
         // The power may have failed since.
         if process.has_died() {

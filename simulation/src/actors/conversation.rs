@@ -59,7 +59,8 @@ impl Conversation {
                 self.transcript.rewind(random);
             }
             3..=5 | 8 => {
-                let arguments = json!({"title": "Sub-task", "successCriteria": "It is done"});
+                let frame = random.once_in(4).then_some("new");
+                let arguments = json!({"title": "Sub-task", "successCriteria": "It is done", "frame": frame});
                 self.use_tool(process, stack, "push", &arguments, None, random);
             }
             6 | 7 => {

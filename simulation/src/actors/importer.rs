@@ -6,12 +6,13 @@ use callstack_core::{Error, import};
 use support::Random;
 
 use super::{Actor, attempt};
+use crate::oracle::Violation;
 use crate::process::Process;
 
 /// The refusals that an import can meet, because others act too.
 const REFUSALS: [&str; 2] = ["parent_closed", "duplicate_id"];
 /// The most items of a list.
-const MOST: usize = 8;
+const MOST: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Importer {
@@ -22,20 +23,20 @@ pub(crate) struct Importer {
 
 impl Importer {
     fn change(&mut self, random: &mut Random) {
-        match random.below(5) {
+        match random.below(6) {
             0 | 1 if self.items.len() < MOST => {
                 self.items.push((self.made, false));
                 self.made += 1;
             }
-            2 if !self.items.is_empty() => {
+            2 | 3 if !self.items.is_empty() => {
                 let place = random.below(self.items.len());
                 self.items[place].1 ^= true;
             }
-            3 if self.items.len() > 2 => {
+            4 if self.items.len() > 1 => {
                 let place = random.below(self.items.len());
                 self.items.remove(place);
             }
-            4 => {
+            5 => {
                 let (one, other) = (random.below(self.items.len()), random.below(self.items.len()));
                 if one.max(other) < self.items.len() {
                     self.items.swap(one, other);
@@ -54,7 +55,15 @@ impl Importer {
         let Ok(plan) = import::frames(&text) else { return Ok(()) };
         let plan = plan.with_prefix(&format!("{}-", process.name()));
         let stack = process.stack()?;
-        attempt(process, "bring up to date", &REFUSALS, || stack.bring_up_to_date(&plan, None)).map(drop)
+        let world = process.world();
+        let acted = world.steps();
+        attempt(process, "bring up to date", &REFUSALS, || stack.bring_up_to_date(&plan, None))?;
+        let open = world.with_oracle(|oracle| oracle.open_heading(&format!("{}-", process.name())));
+        if let Some(open) = open.filter(|_| acted == world.steps()) {
+            let what = format!("{open} is open, and nothing below it is left");
+            world.fail(Violation::new("a heading ends with its last item", what));
+        }
+        Ok(())
     }
 }
 

@@ -32,14 +32,14 @@ impl Keeper {
             }
             36 => act("compact", &|| stack.history().compact(u64::MAX).map(drop)),
             37 => act("repair", &|| stack.upkeep().repair().map(drop)),
-            38 => {
+            38..=40 => {
                 let found = attempt(process, "check", &[], || stack.history().check())?;
                 if !found.is_empty() && !process.has_died() {
                     world.fail(Violation::new("snapshot and replay are equal", found.join("; ")));
                 }
                 Ok(())
             }
-            39..=44 => {
+            41..=44 => {
                 process.begin_command("note interruptions");
                 stack.work().note_interruptions();
                 Ok(())

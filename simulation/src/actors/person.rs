@@ -33,7 +33,10 @@ impl Person {
     /// Does one thing with a frame that looks as if it could be done.
     fn decide(process: &mut Process, random: &mut Random) -> Result<(), Error> {
         let stack = process.stack()?;
-        process.refresh(&stack)?;
+        // Some decide on what they have seen a while ago.
+        if !random.once_in(4) {
+            process.refresh(&stack)?;
+        }
         let own = stack.as_actor(Giver::new(HolderKind::Person, process.name()));
         let pick = |random: &mut Random, status: FrameStatus| -> Option<Handle> {
             let found = stack.with_status(status).ok()?;
@@ -77,7 +80,7 @@ impl Person {
             }),
             (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop))),
             (11, ..) => Some(plan(process, &own, open.or(planned))),
-            (12, ..) => blocked.map(|frame| {
+            (12, ..) => blocked.or(open).map(|frame| {
                 makes(process, "resume", frame, FrameStatus::InProgress, &|| own.resume(frame))
             }),
             (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
