@@ -7,7 +7,6 @@
 //! frame above.
 
 use std::collections::{HashMap, HashSet};
-use std::iter;
 
 use serde_json::Value as Json;
 
@@ -383,11 +382,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         let message = self.items[words].message;
         let is_summary = matches!(self.items[words].kind, Kind::Summary);
         let behind = (words + 1..place).find(|item| is_summary || self.items[*item].message != message);
-        // What was said in an earlier frame that has not ended is no part of the task.
-        let open = behind.and_then(|start| (start..place).rev().find(|item| self.is_in_open_frame(*item, frame)));
-        let after_open =
-            |open: usize| (open + 1..place).find(|item| self.items[*item].message != self.items[open].message);
-        let Some(start) = open.map_or(behind, after_open) else { return };
+        let Some(start) = behind else { return };
         let number = self.segments.len();
         let is_within =
             |segment: &&mut Segment| segment.parent.is_none() && segment.begin.is_none_or(|begin| begin >= start);
@@ -402,18 +397,6 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.known(frame).segments.push(number);
         self.segments.push(Segment { frame, parent: None, begin: None, task: Some(start), belongs_to: None });
         self.since_task.1 = self.segments.len();
-    }
-
-    /// True if an item was said in a frame that a call has begun before there was this one, and that has not ended:
-    /// neither it nor a frame around it.
-    fn is_in_open_frame(&self, item: usize, (stack, later): Key) -> bool {
-        let around = iter::successors(self.of_item[item], |segment| self.segments[*segment].parent);
-        let mut around = around.map(|segment| &self.segments[segment]).peekable();
-        let is_earlier = around.peek().is_some_and(|segment| {
-            let (of, frame) = segment.frame;
-            segment.begin.is_some() && of == stack && frame < later
-        });
-        is_earlier && around.all(|segment| self.frames.get(&segment.frame).is_some_and(|known| known.status.is_none()))
     }
 
     /// The conversation is in a frame that it has not begun just now, or in none.

@@ -390,29 +390,6 @@ fn a_task_that_began_with_the_persons_words_goes_when_it_has_ended() {
     check(&[rounds[0].clone(), pop("f1", "Shop", "blocked", "so far", "f1 (Shop)")], &["shop-files"], &[]);
 }
 
-/// The answer of a push was lost, so the conversation does not say when its task began. It was in another frame before.
-#[test]
-fn what_was_said_in_a_frame_that_has_not_ended_is_no_part_of_a_later_task() {
-    let mut lost = Round::call("push", json!({ "title": "Docs" }), "The server has ended.");
-    lost.calls[0].is_error = true;
-    let docs = |name: &'static str, arguments: serde_json::Value| {
-        Round::call(name, arguments, "f2 (Docs): recorded.\nYou are in f2 (Docs).")
-    };
-    let rounds = [
-        shell("ls", "first-files").words("Build the shop."),
-        push("f1", "Shop"),
-        shell("cat", "shop-files"),
-        lost,
-        shell("cat", "docs-files"),
-        docs("record", json!({ "decisions": ["Short"] })),
-        pop("f2", "Docs", "completed", "docs-results", ""),
-    ];
-    check(&rounds, &["first-files", "shop-files", "docs-files", "docs-results"], &[]);
-    // If the other frame has ended, the task has everything.
-    let ended = [&rounds[..3], &[pop("f1", "Shop", "completed", "shop-results", "f2 (Docs)")], &rounds[4..]].concat();
-    check(&ended, &["docs-results"], &["shop-files", "docs-files"]);
-}
-
 /// The answer of the push of f2 was lost: only the end of f3 says that the conversation is in f2.
 #[test]
 fn a_frame_whose_beginning_is_not_known_is_within_the_frames_before_it() {

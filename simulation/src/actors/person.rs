@@ -80,13 +80,13 @@ impl Person {
             }),
             (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop))),
             (11, ..) => Some(plan(process, &own, open.or(planned))),
-            (12, ..) => blocked.or(open).map(|frame| {
-                makes(process, "resume", frame, FrameStatus::InProgress, &|| own.resume(frame))
-            }),
+            (12, ..) => blocked
+                .or(open)
+                .map(|frame| makes(process, "resume", frame, FrameStatus::InProgress, &|| own.resume(frame))),
             (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
-            (14, Some(frame), _) => other.map(|other| {
-                act(process, "move before", &|| own.edit(frame, FrameEdit::default().before(other)))
-            }),
+            (14, Some(frame), _) => {
+                other.map(|other| act(process, "move before", &|| own.edit(frame, FrameEdit::default().before(other))))
+            }
             _ => None,
         }
         .unwrap_or(Ok(()))

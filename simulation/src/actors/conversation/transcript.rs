@@ -1,5 +1,7 @@
 //! The transcript of a conversation, and a model of its own of what has to be left of it when it is folded.
 
+use std::collections::BTreeSet;
+
 use callstack_core::Handle;
 use serde_json::{Value, json};
 use support::Random;
@@ -63,6 +65,8 @@ struct Needed<'a> {
     within: Vec<Handle>,
     /// Where it comes from.
     from: From,
+    /// How often the conversation had been in no frame before.
+    task: usize,
 }
 
 impl Transcript {
@@ -119,8 +123,7 @@ impl Transcript {
             }
         };
         let begin = json!({"role": "user", "content": "Build it."});
-        let messages: Vec<Value> =
-            std::iter::once(begin).chain(self.0.iter().enumerate().flat_map(written)).collect();
+        let messages: Vec<Value> = std::iter::once(begin).chain(self.0.iter().enumerate().flat_map(written)).collect();
         json!({"model": "m", "messages": messages}).to_string()
     }
 
@@ -148,14 +151,15 @@ impl Transcript {
         let mut needed: Vec<Needed<'_>> = Vec::new();
         // The frames in which the conversation is, the innermost last.
         let mut within: Vec<Handle> = Vec::new();
-        // Where the conversation was in no frame the last time.
-        let mut outside = 0;
+        let mut task = 0;
+        let mut begun = BTreeSet::new();
         for turn in &self.0 {
             match turn {
-                Turn::Words(text) => needed.push(Needed { text, within: Vec::new(), from: From::Person }),
-                Turn::File(text) => needed.push(Needed { text, within: within.clone(), from: From::File }),
+                Turn::Words(text) => needed.push(Needed { text, within: Vec::new(), from: From::Person, task }),
+                Turn::File(text) => needed.push(Needed { text, within: within.clone(), from: From::File, task }),
                 Turn::Call(call) => {
                     let Some(place) = call.place() else { continue };
+                    begun.extend(call.begun());
                     if let Some(ended) = call.subject().filter(|_| call.tool == "pop") {
                         // What was in it, or in a frame that was begun within it, may go.
                         let depth = within.iter().position(|frame| *frame == ended).unwrap_or(within.len());
@@ -163,22 +167,28 @@ impl Transcript {
                         needed.retain(|needed| !needed.within.iter().any(|frame| gone.contains(frame)));
                         // A frame that was open again returns what is newest.
                         needed.retain(|needed| needed.from != From::Frame(ended));
+                        // A task that no call has begun has all that was said since the task before it.
+                        if place.is_none() && !begun.contains(&ended) {
+                            needed.retain(|needed| needed.task < task || needed.from == From::Person);
+                        }
                         let text = call.mark.as_deref().unwrap_or_default();
-                        needed.push(Needed { text, within: within.clone(), from: From::Frame(ended) });
+                        needed.push(Needed { text, within: within.clone(), from: From::Frame(ended), task });
                     }
                     match place.map(|place| (place, within.iter().position(|frame| *frame == place))) {
                         Some((_, Some(depth))) => within.truncate(depth + 1),
                         Some((place, None)) => {
                             // A task that no call has begun has all that was said since the task before it.
                             if within.is_empty() && !matches!(call.tool, "push" | "activate") {
-                                let said = needed[outside..].iter_mut().filter(|needed| needed.from != From::Person);
+                                let is_of_task =
+                                    |needed: &&mut Needed<'_>| needed.task == task && needed.from != From::Person;
+                                let said = needed.iter_mut().filter(is_of_task);
                                 said.for_each(|needed| needed.within.insert(0, place));
                             }
                             within.push(place);
                         }
                         None => {
                             within.clear();
-                            outside = needed.len();
+                            task += 1;
                         }
                     }
                 }
