@@ -102,6 +102,15 @@ impl Transcript {
         self.calls().filter_map(|call| call.place().flatten())
     }
 
+    /// True if it has the beginning of each frame before the conversation was in it.
+    pub(super) fn is_whole(&self) -> bool {
+        let mut begun = BTreeSet::new();
+        self.calls().all(|call| {
+            begun.extend(call.begun());
+            call.place().flatten().is_none_or(|place| begun.contains(&place))
+        })
+    }
+
     fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.0.iter().filter_map(|turn| if let Turn::Call(call) = turn { Some(call) } else { None })
     }
