@@ -209,16 +209,6 @@ impl Oracle {
         }
     }
 
-    /// A heading whose ID begins so, that has not ended although all below it has.
-    pub(crate) fn open_heading(&self, prefix: &str) -> Option<Handle> {
-        let has_ended = |child: &Handle| self.status_of(*child).is_none_or(|status| !status.is_unfinished());
-        let is_open = |(_, plain): &(&Handle, &Plain)| {
-            let is_heading = !plain.is_work && plain.id.starts_with(prefix) && !plain.children.is_empty();
-            is_heading && plain.status.is_unfinished() && plain.children.iter().all(has_ended)
-        };
-        self.frames.iter().find(is_open).map(|(handle, _)| *handle)
-    }
-
     /// When the last lease, or the last wait of a frame that was put back, is over, as far as they count at this time.
     /// Milliseconds since the Unix epoch.
     pub(crate) fn last_end(&self, now: u64) -> u64 {
