@@ -21,7 +21,8 @@ type Moment = (&'static str, Call);
 /// Decides what strikes the calls of one world, from one seed.
 pub(crate) struct Adversary {
     random: Random,
-    /// True: another actor acts at each call. False: at about half of them, and also at calls of that other one.
+    /// True: another actor acts at each call, unless a fault strikes it. False: at about half of the calls, and also at
+    /// those of the other actor. Both only as long as some are `left`.
     is_eager: bool,
     /// How many more steps of others there may be within the present step of the schedule.
     left: u32,

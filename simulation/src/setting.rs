@@ -37,7 +37,7 @@ pub struct Setting {
     pub is_forgetful: bool,
 }
 
-/// What a frame does to all that work on it.
+/// The trouble that a frame makes for each worker that gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Poison {
     /// The worker dies.

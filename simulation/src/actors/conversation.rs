@@ -7,10 +7,10 @@ mod transcript;
 use callstack_core::fold::{FoldSettings, Wire, fold};
 use callstack_core::tools::conversation::{Called, Conversation as Tools, names};
 use callstack_core::{Actor as Giver, FrameStatus, HolderKind, Settings, Stack};
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Queries, Random};
 
-use self::transcript::{Call, Transcript};
+use self::transcript::{Call, Request, Transcript};
 use super::{Actor, Answered, Marked, judge};
 use crate::oracle::Violation;
 use crate::process::Process;
@@ -47,8 +47,8 @@ impl Conversation {
         format!("{}/{}", process.name(), self.number)
     }
 
-    /// Does one thing.
-    fn go_on(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
+    /// Does one thing, or says which request the agent makes.
+    fn go_on(&mut self, process: &Process, stack: &Stack, random: &mut Random) -> Option<Request> {
         let world = process.world();
         let place = self.transcript.place();
         let own = |random: &mut Random| place.filter(|_| random.once_in(2)).map(|frame| frame.to_string());
@@ -61,67 +61,52 @@ impl Conversation {
             3..=5 | 8 => {
                 let frame = random.once_in(4).then_some("new");
                 let arguments = json!({"title": "Sub-task", "successCriteria": "It is done", "frame": frame});
-                self.use_tool(process, stack, "push", &arguments, None, random);
+                return Some(Request::new("push", arguments));
             }
             6 | 7 => {
                 // Also one that may not be its own any more.
-                let Ok(mut frames) = stack.with_status(FrameStatus::Planned) else { return };
+                let mut frames = stack.with_status(FrameStatus::Planned).ok()?;
                 frames.extend(self.transcript.frames());
-                if !frames.is_empty() {
-                    let frame = frames[random.below(frames.len())].to_string();
-                    self.use_tool(process, stack, "activate", &json!({"frame": frame}), None, random);
-                }
+                let frame = (!frames.is_empty()).then(|| frames[random.below(frames.len())].to_string())?;
+                return Some(Request::new("activate", json!({"frame": frame})));
             }
             9 | 10 => {
                 let mark = world.mark();
                 let arguments = json!({"decisions": [mark], "frame": own(random)});
-                self.use_tool(process, stack, "record", &arguments, Some(mark), random);
+                return Some(Request::marked("record", arguments, mark));
             }
             11 => {
                 let part = json!([{"title": "Part", "successCriteria": "It is done"}]);
-                self.use_tool(process, stack, "plan", &json!({"frames": part, "frame": own(random)}), None, random);
+                return Some(Request::new("plan", json!({"frames": part, "frame": own(random)})));
             }
             12 | 13 => self.transcript.read_file(world.mark()),
             _ => {
                 let mark = world.mark();
                 let status = if random.once_in(8) { "failed" } else { "completed" };
                 let arguments = json!({"status": status, "results": mark, "frame": own(random)});
-                self.use_tool(process, stack, "pop", &arguments, Some(mark), random);
+                return Some(Request::marked("pop", arguments, mark));
             }
         }
+        None
     }
 
     /// Calls a tool. Some calls come twice, as from a host that tries again whatever the answer was.
-    fn use_tool(
-        &mut self,
-        process: &mut Process,
-        stack: &Stack,
-        tool: &'static str,
-        arguments: &Value,
-        mark: Option<String>,
-        random: &mut Random,
-    ) {
-        let has_ended = self.call(process, stack, tool, arguments, mark.clone());
-        let is_safe = tool == "pop" && arguments["frame"].is_string();
+    fn use_tool(&mut self, process: &mut Process, stack: &Stack, request: &Request, random: &mut Random) {
+        let has_ended = self.call(process, stack, request);
+        let is_safe = request.tool == "pop" && request.arguments["frame"].is_string();
         if has_ended && is_safe && random.once_in(4) && process.is_open() && !process.has_died() {
             let world = process.world();
             let losses = world.losses();
-            if self.call(process, stack, tool, arguments, mark) && losses == world.losses() {
-                let what = format!("{arguments} was accepted twice");
+            if self.call(process, stack, request) && losses == world.losses() {
+                let what = format!("{} was accepted twice", request.arguments);
                 world.fail(Violation::new("each result comes once", what));
             }
         }
     }
 
     /// Calls a tool once. Returns true if the answer says that it was done.
-    fn call(
-        &mut self,
-        process: &mut Process,
-        stack: &Stack,
-        tool: &'static str,
-        arguments: &Value,
-        mark: Option<String>,
-    ) -> bool {
+    fn call(&mut self, process: &mut Process, stack: &Stack, request: &Request) -> bool {
+        let Request { tool, arguments, mark } = request;
         process.begin_command(tool);
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
         let settings = Settings::default().tools(names(&[]));
@@ -142,7 +127,7 @@ impl Conversation {
         let is_done = refusal.is_none() && !process.has_died();
         // A host says so itself when the process that answers is gone.
         let text = if process.has_died() { "The server has ended.".to_owned() } else { text };
-        let call = Call { tool, arguments: arguments.clone(), answer: text, is_done, mark };
+        let call = Call { request: request.clone(), answer: text, is_done };
         if let Some(begun) = call.begun() {
             process.world().check_status(begun, FrameStatus::InProgress, acted);
         }
@@ -173,8 +158,10 @@ impl Actor for Conversation {
     fn act(&mut self, process: &mut Process, random: &mut Random) {
         // An agent tries again later.
         let Ok(stack) = process.stack() else { return };
-        if process.refresh(&stack).is_ok() {
-            self.go_on(process, &stack, random);
+        if process.refresh(&stack).is_ok()
+            && let Some(request) = self.go_on(process, &stack, random)
+        {
+            self.use_tool(process, &stack, &request, random);
         }
         // Each of its requests holds all that came before.
         if random.once_in(4) {

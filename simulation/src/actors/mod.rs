@@ -140,7 +140,7 @@ impl Marked {
     }
 }
 
-/// What the answer of a command says.
+/// The outcome of a command, as its answer tells it.
 pub(crate) enum Answered {
     /// It was carried out.
     Done,

@@ -117,6 +117,4 @@ impl Actor for Person {
         // A person looks at what was said, and decides again later.
         let _ = Self::decide(process, random);
     }
-
-    fn die(&mut self) {}
 }

@@ -16,15 +16,32 @@ enum Turn {
     Call(Call),
 }
 
-/// A call of a tool of the stack.
-pub(super) struct Call {
+/// A request to a tool of the stack.
+#[derive(Clone)]
+pub(super) struct Request {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
-    pub(super) answer: String,
-    /// False: it was refused, or it is not known what has become of it.
-    pub(super) is_done: bool,
     /// The results, or the decision.
     pub(super) mark: Option<String>,
+}
+
+impl Request {
+    pub(super) fn new(tool: &'static str, arguments: Value) -> Self {
+        Self { tool, arguments, mark: None }
+    }
+
+    /// A request that records a marked text.
+    pub(super) fn marked(tool: &'static str, arguments: Value, mark: String) -> Self {
+        Self { mark: Some(mark), ..Self::new(tool, arguments) }
+    }
+}
+
+/// A request with its answer.
+pub(super) struct Call {
+    pub(super) request: Request,
+    pub(super) answer: String,
+    /// False: the request was refused, or its outcome is not known.
+    pub(super) is_done: bool,
 }
 
 impl Call {
@@ -36,7 +53,7 @@ impl Call {
 
     /// The frame in which the conversation works from now on, as the answer says.
     pub(super) fn begun(&self) -> Option<Handle> {
-        let begins = matches!(self.tool, "push" | "activate");
+        let begins = matches!(self.request.tool, "push" | "activate");
         self.place().flatten().filter(|place| begins && self.subject() == Some(*place))
     }
 
@@ -127,7 +144,7 @@ impl Transcript {
         let written = |(number, turn): (usize, &Turn)| match turn {
             Turn::Words(text) => vec![json!({"role": "user", "content": text})],
             Turn::File(text) => exchange(number, "Read", &json!({"file_path": "a.rs"}), text, false),
-            Turn::Call(Call { tool, arguments, answer, is_done, .. }) => {
+            Turn::Call(Call { request: Request { tool, arguments, .. }, answer, is_done }) => {
                 exchange(number, &format!("mcp__callstack__{tool}"), arguments, answer, !is_done)
             }
         };
@@ -169,25 +186,25 @@ impl Transcript {
                 Turn::Call(call) => {
                     let Some(place) = call.place() else { continue };
                     begun.extend(call.begun());
-                    if let Some(ended) = call.subject().filter(|_| call.tool == "pop") {
+                    if let Some(ended) = call.subject().filter(|_| call.request.tool == "pop") {
                         // What was in it, or in a frame that was begun within it, may go.
                         let depth = within.iter().position(|frame| *frame == ended).unwrap_or(within.len());
                         let gone: Vec<Handle> = within.drain(depth..).chain([ended]).collect();
                         needed.retain(|needed| !needed.within.iter().any(|frame| gone.contains(frame)));
                         // A frame that was open again returns what is newest.
                         needed.retain(|needed| needed.from != From::Frame(ended));
-                        // A task that no call has begun has all that was said since the task before it.
+                        // A task that no call has begun takes all with it that was said since the task before it.
                         if place.is_none() && !begun.contains(&ended) {
                             needed.retain(|needed| needed.task < task || needed.from == From::Person);
                         }
-                        let text = call.mark.as_deref().unwrap_or_default();
+                        let text = call.request.mark.as_deref().unwrap_or_default();
                         needed.push(Needed { text, within: within.clone(), from: From::Frame(ended), task });
                     }
                     match place.map(|place| (place, within.iter().position(|frame| *frame == place))) {
                         Some((_, Some(depth))) => within.truncate(depth + 1),
                         Some((place, None)) => {
                             // A task that no call has begun has all that was said since the task before it.
-                            if within.is_empty() && !matches!(call.tool, "push" | "activate") {
+                            if within.is_empty() && !matches!(call.request.tool, "push" | "activate") {
                                 let is_of_task =
                                     |needed: &&mut Needed<'_>| needed.task == task && needed.from != From::Person;
                                 let said = needed.iter_mut().filter(is_of_task);

@@ -10,9 +10,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// The size of a picture, in pixels.
 const SIZE: (u32, u32) = (720, 360);
-const BLUE: RGBColor = RGBColor(0x1f, 0x77, 0xb4);
+/// Blue, orange, green, violet.
 const COLORS: [RGBColor; 4] =
-    [BLUE, RGBColor(0xd6, 0x5f, 0x1e), RGBColor(0x2c, 0x8c, 0x4a), RGBColor(0x8a, 0x5b, 0xb5)];
+    [RGBColor(0x1f, 0x77, 0xb4), RGBColor(0xd6, 0x5f, 0x1e), RGBColor(0x2c, 0x8c, 0x4a), RGBColor(0x8a, 0x5b, 0xb5)];
 
 /// Points, each with the coordinates of both axes.
 pub type Points = Vec<(f64, f64)>;
@@ -22,7 +22,7 @@ pub struct Picture {
     /// The name of its file.
     pub name: &'static str,
     pub title: &'static str,
-    /// What the axes mean.
+    /// The words beside the two axes.
     pub across: &'static str,
     pub up: &'static str,
     /// Each with its name.
