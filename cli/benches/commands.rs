@@ -1,16 +1,19 @@
 //! Times of whole processes on stacks of 10,000 frames, from the start of the program to its end: the minimum
 //! of several runs, because everything else that the machine does only adds to them. Hooks of Claude Code and
-//! servers of MCP are measured on such a stack whose frames are all in one unfinished tree, and on one of
-//! finished trees.
+//! servers of MCP are measured on such a stack whose frames are all in one unfinished tree, on a plan as it is
+//! imported, and on a stack of finished trees.
 //!
 //! cargo bench -p callstack-cli --no-default-features
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, NewFrame, PopStatus, Results, Stack, StackOptions};
+use callstack_core::{
+    Finish, Frame, FrameStatus, NewFrame, NewHold, PopStatus, Priority, Results, Stack, StackOptions,
+};
 use serde_json::{Value, json};
 
 const FRAMES: usize = 10_000;
@@ -18,13 +21,13 @@ const RUNS: usize = 15;
 
 fn main() {
     println!("{FRAMES} frames, minimum of {RUNS} runs, in milliseconds");
-    println!("{:<32}{:>10}{:>10}", "", "300 bytes", "2 KB");
+    print_row("", ["300 bytes", "2 KB", "imported"]);
     let folder = tempfile::tempdir().unwrap();
-    let stacks = [("small", 300), ("large", 2_000)].map(|(name, bytes)| {
-        let path = folder.path().join(name);
-        build(&path, bytes);
-        path
-    });
+    let [small, large, imported] = ["small", "large", "imported"].map(|name| folder.path().join(name));
+    build(&small, 300);
+    build(&large, 2_000);
+    build_imported(&imported);
+    let stacks = [&small, &large, &imported];
     for arguments in [
         "tree",
         "tree --all --json",
@@ -43,24 +46,57 @@ fn main() {
         "stop --all",
         "--version",
     ] {
-        let times = stacks.each_ref().map(|stack| least(|| run_command(stack, arguments)));
-        println!("{arguments:<32}{:>10}{:>10}", times[0], times[1]);
+        print_row(arguments, stacks.map(|stack| least(|| run_command(stack, arguments))));
     }
     let finished = folder.path().join("finished");
     build_finished(&finished);
-    let stacks = [&stacks[0], &finished];
-    println!("\n{:<32}{:>10}{:>10}", "", "unfinished", "finished");
+    let stacks = [&small, &imported, &finished];
+    println!();
+    print_row("", ["unfinished", "imported", "finished"]);
     for stack in stacks {
         converse(stack, "push", json!({ "title": "Task", "successCriteria": "It works", "frame": "new" }));
     }
     for hook in ["session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"] {
-        let times = stacks.map(|stack| least(|| Some(run_hook(stack, hook))));
-        println!("{:<32}{:>10}{:>10}", format!("hook {hook}"), times[0], times[1]);
+        print_row(&format!("hook {hook}"), stacks.map(|stack| least(|| Some(run_hook(stack, hook)))));
     }
-    let first = stacks.map(|stack| least(|| Some(converse(stack, "status", json!({ "of": "f1" })).0)));
-    println!("{:<32}{:>10}{:>10}", "mcp, to the first answer", first[0], first[1]);
-    let resident = stacks.map(|stack| converse(stack, "status", json!({ "of": "f1" })).1);
-    println!("{:<32}{:>10}{:>10}", "mcp, resident (MB)", resident[0], resident[1]);
+    let first = |stack: &PathBuf| least(|| Some(converse(stack, "status", json!({ "of": "f1" })).0));
+    print_row("mcp, to the first answer", stacks.map(first));
+    let resident = |stack: &PathBuf| converse(stack, "status", json!({ "of": "f1" })).1;
+    print_row("mcp, resident (MB)", stacks.map(resident));
+}
+
+fn print_row(name: &str, columns: [impl Display; 3]) {
+    let [first, second, third] = columns;
+    println!("{name:<32}{first:>12}{second:>12}{third:>12}");
+}
+
+/// A plan as other tools have them: headings with tasks, which have priorities and need each other. Workers have done
+/// half of them.
+fn build_imported(folder: &Path) {
+    const TASKS: usize = 20;
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    let frame = |number: usize| {
+        let (heading, place) = (number / TASKS, number % TASKS);
+        let parent = if place == 0 { "plan".to_owned() } else { format!("task_{}", heading * TASKS) };
+        Frame {
+            session_id: format!("task_{number}"),
+            parent_session_id: Some(parent),
+            title: format!("Task {number}"),
+            status: FrameStatus::Planned,
+            success_criteria: "Totals are right for all rates. ".repeat(9),
+            no_work: (place == 0).then(|| "heading".to_owned()),
+            priority: Priority::new(number as u64 % 5),
+            depends_on: if place > 2 && place % 2 == 1 { vec![format!("task_{}", number - 1)] } else { Vec::new() },
+            ..Frame::default()
+        }
+    };
+    let plan = Frame { session_id: "plan".into(), parent_session_id: None, ..frame(0) };
+    stack.import([plan].into_iter().chain((0..FRAMES - 1).map(frame)).collect()).unwrap();
+    for _ in 0..FRAMES / 2 {
+        let hold = stack.work().hold(NewHold::new("worker", 60_000)).unwrap().expect("a task is free");
+        stack.work().finish(&hold, Finish::Done("Totals are right for all rates. ".repeat(4).into())).unwrap();
+    }
+    stack.close().unwrap();
 }
 
 /// A stack of finished trees.

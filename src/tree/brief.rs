@@ -1,9 +1,10 @@
 //! Where a frame is and how its work stands, in brief. For a packed frame this is known without its image, so
 //! walks over many frames do not unpack them.
 
+use super::node::Waits;
 use super::packed::{PackedFrame, Row};
 use super::{Node, Tree};
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{Frame, FrameStatus, Handle, Priority};
 
 /// Where a frame is and how its work stands.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +79,62 @@ impl<'a> Brief<'a> {
         }
     }
 
+    /// See [`Node::dependencies`].
+    pub(super) fn dependencies(self) -> &'a [Handle] {
+        match self {
+            Brief::Node(node) => node.dependencies(),
+            Brief::Packed(frame) => &frame.row().dependencies,
+        }
+    }
+
+    /// The frames that depend on it, if it is the first attempt at its work.
+    pub(super) fn dependents(self) -> &'a [Handle] {
+        match self {
+            Brief::Node(node) => node.dependents(),
+            Brief::Packed(frame) => &frame.row().dependents,
+        }
+    }
+
+    /// See [`Waits`]. A packed frame has none: what follows from its dependencies is not kept.
+    pub(super) fn waits(self) -> Option<&'a Waits> {
+        match self {
+            Brief::Node(node) => node.waits(),
+            Brief::Packed(_) => None,
+        }
+    }
+
+    /// Its own priority.
+    pub(super) fn priority(self) -> Option<Priority> {
+        match self {
+            Brief::Node(node) => node.record().priority,
+            Brief::Packed(frame) => frame.row().priority,
+        }
+    }
+
+    /// True if it only holds other frames together.
+    pub(super) fn is_no_work(self) -> bool {
+        match self {
+            Brief::Node(node) => node.record().no_work.is_some(),
+            Brief::Packed(frame) => frame.row().is_no_work,
+        }
+    }
+
+    /// True if it was planned before it was begun.
+    pub(super) fn was_planned(self) -> bool {
+        match self {
+            Brief::Node(node) => node.record().was_planned(),
+            Brief::Packed(frame) => frame.row().was_planned,
+        }
+    }
+
+    /// Revision of the last change that contexts show, if the frame has begun; otherwise 0.
+    pub(super) fn shown_change(self) -> u64 {
+        match self {
+            Brief::Node(node) => node.shown_change(),
+            Brief::Packed(frame) => frame.row().shown_change,
+        }
+    }
+
     /// True if it is the root frame of a run.
     pub(super) fn is_run(self) -> bool {
         match self {
@@ -101,6 +158,30 @@ impl Tree {
             Brief::Node(node) => Some(node),
             Brief::Packed(frame) => has(frame.row()).then(|| self.node(handle)),
         }
+    }
+
+    /// The record of a frame that is blocked, or that has or had a holder. `None`, or the record, for another frame.
+    pub(crate) fn begun_record(&self, handle: Handle) -> Option<&Frame> {
+        let node = self.node_with(handle, |row| row.has_holder || row.status() == FrameStatus::Blocked);
+        node.map(Node::record)
+    }
+
+    /// True if workers have had a frame last.
+    pub(crate) fn is_of_worker(&self, handle: Handle) -> bool {
+        self.begun_record(handle).is_some_and(|record| record.worker().is_some())
+    }
+
+    /// True if a frame was planned before it was begun.
+    pub(crate) fn was_planned(&self, handle: Handle) -> bool {
+        self.brief(handle).was_planned()
+    }
+
+    /// The parent of a frame: [`Node::parent`]. As fast as [`Tree::status`].
+    ///
+    /// # Panics
+    /// As [`Tree::status`].
+    pub fn parent(&self, handle: Handle) -> Option<Handle> {
+        self.brief(handle).parent()
     }
 
     /// The status of a frame: [`Node::status`]. In a stack whose unfinished trees are large, this is faster than

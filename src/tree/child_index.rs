@@ -5,7 +5,7 @@ use std::mem;
 
 use super::node::Waits;
 use super::{Node, Tree};
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{Frame, FrameStatus, Handle};
 use crate::keys::{self, KeyMap};
 use crate::ordered::Ordered;
 use crate::steps::step;
@@ -166,33 +166,24 @@ impl Tree {
     }
 
     fn known_as(&self, child: Handle) -> Known {
-        if let Some(frame) = self.nodes.packed(child).filter(|frame| frame.is_untouched()) {
-            let kinds = 1 << Kind::Planned as u16 | 1 << Kind::Free as u16;
-            return Known { order: frame.order(), kinds, status: Some(FrameStatus::Planned), changed: 0 };
-        }
-        let node = self.node(child);
-        let record = node.record();
-        let (status, is_retried) = (record.status, node.retried_as().is_some());
+        let brief = self.brief(child);
+        let (status, is_retried) = (brief.status(), brief.is_retried());
+        let record = self.begun_record(child);
         let is_planned = status == FrameStatus::Planned;
         let [open, lost] = if is_planned { self.needs_left(child) } else { [0, 0] };
         let is = |kind: &Kind| match kind {
             Kind::Planned => is_planned,
-            Kind::Free => is_planned && record.no_work.is_none() && open == 0,
+            Kind::Free => is_planned && !brief.is_no_work() && open == 0,
             Kind::Lost => is_planned && lost > 0,
             Kind::InProgress => status == FrameStatus::InProgress,
             Kind::Blocked => status == FrameStatus::Blocked,
             Kind::Failed => status == FrameStatus::Failed && !is_retried,
             Kind::Uncounted => is_retried || status == FrameStatus::Invalidated,
-            Kind::Answered => record.pending_answer().is_some(),
-            Kind::Interrupted => record.is_interrupted(),
+            Kind::Answered => record.is_some_and(|record| record.pending_answer().is_some()),
+            Kind::Interrupted => record.is_some_and(Frame::is_interrupted),
         };
         let kinds = KINDS.iter().filter(|kind| is(kind)).fold(0, |kinds, kind| kinds | 1 << *kind as u16);
-        Known {
-            order: node.order,
-            kinds,
-            status: (!is_retried).then_some(status),
-            changed: if node.started > 0 { node.settled_revision } else { 0 },
-        }
+        Known { order: brief.order(), kinds, status: (!is_retried).then_some(status), changed: brief.shown_change() }
     }
 
     /// Notes in the index of the children of `parent` what a frame is now, if the index was made. If the
@@ -239,18 +230,18 @@ impl Tree {
     /// The number of a frame's own dependencies that are not completed, and of those that have ended without
     /// being completed.
     pub(super) fn needs_left(&self, handle: Handle) -> [u32; 2] {
-        let node = self.node_with(handle, |row| row.has_waits);
-        let Some(waits) = node.and_then(Node::waits) else { return [0, 0] };
-        *waits.left.get_or_make(|| {
-            waits.dependencies.iter().fold([0, 0], |[open, lost], dependency| {
+        let brief = self.brief(handle);
+        let count = || {
+            brief.dependencies().iter().fold([0, 0], |[open, lost], dependency| {
                 step();
                 let first = self.first_attempt(*dependency);
                 let need = || self.need(first);
-                let counted = self.node(first).waits().map_or_else(need, |waits| *waits.counted.get_or_make(need));
+                let counted = self.brief(first).waits().map_or_else(need, |waits| *waits.counted.get_or_make(need));
                 let [is_open, is_lost] = counted.numbers();
                 [open + is_open, lost + is_lost]
             })
-        })
+        };
+        brief.waits().map_or_else(count, |waits| *waits.left.get_or_make(count))
     }
 
     /// True if a dependency of the frame itself is not completed.
@@ -260,7 +251,7 @@ impl Tree {
 
     /// How the newest attempt at the work of a first attempt stands.
     fn need(&self, first: Handle) -> Need {
-        match self.node(self.newest_attempt(first)).status() {
+        match self.status(self.newest_attempt(first)) {
             FrameStatus::Completed => Need::Met,
             FrameStatus::Failed | FrameStatus::Invalidated => Need::Lost,
             FrameStatus::Planned | FrameStatus::InProgress | FrameStatus::Blocked => Need::Open,

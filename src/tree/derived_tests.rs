@@ -3,11 +3,14 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use super::child_index::ChildIndex;
+use super::snapshot::tests::Kept;
 use super::{Command, Parts, Tree, decide, execute};
 use crate::frame::{
-    Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, NewFrame, NewHold, PopStatus, Priority, Release, Results,
+    Finish, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, NewChunk, NewFrame, NewHold, PopStatus, Priority,
+    Question, Release, Results,
 };
 use crate::steps::steps_of;
 
@@ -79,6 +82,11 @@ impl Walk {
                 }
             },
         };
+        self.attempt(command);
+    }
+
+    /// Executes a command, which may be refused.
+    fn attempt(&mut self, command: Command) {
         let events = decide(&self.tree, command, self.now).map_or(Vec::new(), |commit| commit.events);
         events.iter().for_each(|event| self.tree.apply(event));
     }
@@ -219,6 +227,73 @@ fn what_is_kept_is_what_would_be_made() {
         }
     }
     assert!(reached.len() == FrameStatus::ALL.len() && reached.values().all(|count| *count > 20), "{reached:?}");
+}
+
+/// The indexes that a tree has at once when it is opened.
+fn opened_indexes(tree: &Tree) -> [String; 10] {
+    let ordered = |map: &dyn Fn() -> Vec<String>| {
+        let mut lines = map();
+        lines.sort();
+        lines.concat()
+    };
+    [
+        format!("unfinished {:?}", tree.unfinished),
+        format!("busy roots {:?}", tree.busy_roots),
+        format!("prioritized {:?}", tree.prioritized),
+        format!("waiting {:?}", tree.waiting),
+        format!("no work {:?}", tree.no_work),
+        format!("held {:?}", tree.held),
+        format!("with workers {:?}", tree.with_workers),
+        format!("times {:?}", tree.worker_times.times()),
+        ordered(&|| tree.ways.iter().map(|way| format!("way {way:?}")).collect()),
+        ordered(&|| tree.chunk_owners.iter().map(|owner| format!("owner {owner:?}")).collect()),
+    ]
+}
+
+/// A tree that is opened from the packed frames of its snapshot reads few of them. Its indexes are those of one that
+/// reads all.
+#[test]
+fn an_opened_tree_has_all_its_indexes() {
+    let (mut seen, mut unread) = ([0; 10], 0);
+    for seed in 0..40 {
+        let mut walk = Walk { tree: Tree::new(), number: seed, now: 1_000 };
+        let archive = Arc::new(Kept::default());
+        walk.tree.use_archive(archive.clone());
+        (0..100).for_each(|number| plan(&mut walk.tree, &format!("plan {number}"), None, &[]));
+        for step in 0..150 {
+            walk.step(step);
+            let frame = walk.frame();
+            match walk.below(12) {
+                0 => walk.attempt(Command::AllocateChunk { frame, chunk: NewChunk::new(format!("chunk {step}")) }),
+                1 => walk.attempt(Command::Enter { frame, session_id: format!("conversation {}", step % 3) }),
+                2 => {
+                    let (session_id, title) = (format!("item {step}"), "Item".to_owned());
+                    let mut frame = Frame { session_id, title, ..Frame::default() };
+                    if walk.below(2) == 0 {
+                        frame.no_work = Some(String::new());
+                    } else {
+                        frame.status = FrameStatus::Blocked;
+                        frame.questions =
+                            vec![Question { question: "When?".into(), unbegun: true, ..Question::default() }];
+                    }
+                    walk.attempt(Command::Import { frames: vec![frame] });
+                }
+                _ => {}
+            }
+        }
+        let tree = walk.tree;
+        archive.take(tree.unarchived());
+        let (head, unfinished) = (tree.snapshot_head(), tree.pack_unfinished().unwrap());
+        let [packed, whole] =
+            [&unfinished[..], &[]].map(|piece| Tree::of_snapshot(&head, piece, archive.clone(), false).unwrap());
+        unread += packed.nodes.all_packed().count();
+        for ((packed, whole), seen) in opened_indexes(&packed).iter().zip(opened_indexes(&whole)).zip(&mut seen) {
+            assert_eq!(*packed, whole, "seed {seed}");
+            *seen = whole.len().max(*seen);
+        }
+    }
+    assert!(seen.iter().all(|length| *length > 20), "each index had something: {seen:?}");
+    assert!(unread > 500, "{unread} frames were not read");
 }
 
 #[test]

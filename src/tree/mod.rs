@@ -504,13 +504,12 @@ impl Tree {
 
     /// The frames that a frame depends on: its dependencies, each in its newest attempt.
     pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let dependencies = self.node_with(handle, |row| row.has_waits).map_or(&[][..], Node::dependencies);
-        dependencies.iter().map(|dependency| self.newest_attempt(*dependency))
+        self.brief(handle).dependencies().iter().map(|dependency| self.newest_attempt(*dependency))
     }
 
     /// The frames that depend on this frame or on another attempt at its work.
     pub fn dependents(&self, handle: Handle) -> &[Handle] {
-        self.node_with(self.first_attempt(handle), |row| row.has_waits).map_or(&[], Node::dependents)
+        self.brief(self.first_attempt(handle)).dependents()
     }
 
     /// True if the conversation of the frame's parent holds the results of the frame: the results were

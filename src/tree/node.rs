@@ -362,9 +362,9 @@ impl Node {
         self.waits.as_ref().map_or(&[], |waits| &waits.dependents)
     }
 
-    /// True if it depends on other frames, or other frames depend on it.
-    pub(super) fn has_waits(&self) -> bool {
-        !self.dependencies().is_empty() || !self.dependents().is_empty()
+    /// Revision of the last change that contexts show, if the frame has begun; otherwise 0.
+    pub(super) fn shown_change(&self) -> u64 {
+        if self.started > 0 { self.settled_revision } else { 0 }
     }
 
     /// True if requests to models were recorded, or what they cost.

@@ -4,37 +4,47 @@
 //!
 //! The piece has a number for its form, a checksum of the rest, the compressed table, and the blocks. A table and
 //! a block come after their lengths in bytes. Numbers are little-endian. The table has the number of the frames,
-//! and then column by column the fields of [`Row`].
+//! column by column the fields of [`Row`], and then row by row its dependencies and its dependents.
 
 use std::sync::{Arc, OnceLock};
 
 use super::Node;
 use super::relations::{Member, Relations};
 use crate::error::{Error, Result, SNAPSHOT};
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, Holder, HolderKind, Priority};
 use crate::text::{fnv, fnv_of};
 
 /// The form of the piece. A piece in another form is not read.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 /// The frames of a block: those with this number of successive handles.
 const BLOCK: usize = 16;
 /// No compressed text is longer by more than this factor when it is decompressed.
 const MOST_COMPRESSED: usize = 256;
 
-/// The facts about a frame that are known without its image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The facts about a frame that are known without its image: all that walks over a whole plan ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     member: Member,
     /// Revision of the last change of anything in its node.
     pub(super) changed: u64,
+    /// Revision of the last change that contexts show, if it has begun; otherwise 0.
+    pub(super) shown_change: u64,
     /// The hash of its ID.
     id: u64,
-    /// True if an index of the tree other than those of IDs and of unfinished frames has the frame.
+    /// Its own priority.
+    pub(super) priority: Option<Priority>,
+    /// The frames on which it depends, as they were named.
+    pub(super) dependencies: Box<[Handle]>,
+    /// The frames that depend on it.
+    pub(super) dependents: Box<[Handle]>,
+    /// True if indexes of the tree have facts about the frame that its image has and this row has not.
     pub(super) is_indexed: bool,
-    /// True if it depends on other frames, or other frames depend on it.
-    pub(super) has_waits: bool,
-    /// True if it has asked questions.
-    has_questions: bool,
+    /// True if it is no work.
+    pub(super) is_no_work: bool,
+    /// True if it has or had a holder.
+    pub(super) has_holder: bool,
+    /// True if it was planned before it was begun.
+    pub(super) was_planned: bool,
     /// True if there are several attempts at its work.
     pub(super) has_attempts: bool,
     /// True if it is the root frame of a run.
@@ -46,28 +56,38 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn of(handle: Handle, node: &Node) -> Self {
         let record = node.record();
+        let is_unfinished = record.status.is_unfinished();
+        let is_held = |holder: &Holder| holder.is_on_it() || is_unfinished && holder.kind == HolderKind::Worker;
+        let is_held = record.holder.as_deref().is_some_and(is_held);
+        let has_chunks = is_unfinished && !record.heap.is_empty();
         Self {
             member: Member::of(handle, node),
             changed: node.changed,
+            shown_change: node.shown_change(),
             id: fnv_of(node.session_id()),
-            has_waits: node.has_waits(),
-            has_questions: !record.questions.is_empty(),
+            priority: record.priority,
+            dependencies: node.dependencies().into(),
+            dependents: node.dependents().into(),
+            is_indexed: is_held || record.waits_to_begin() || has_chunks,
+            is_no_work: record.no_work.is_some(),
+            has_holder: record.holder.is_some(),
+            was_planned: record.was_planned(),
             has_attempts: node.attempt.is_some(),
             is_run: node.is_run(),
             has_usage: node.has_usage(),
-            is_indexed: record.priority.is_some()
-                || record.waits_to_begin()
-                || record.no_work.is_some()
-                || record.holder.is_some()
-                || !record.heap.is_empty(),
         }
     }
 
-    /// The fields as numbers. Times and parents that are there are greater by one than 0.
+    pub(super) fn status(&self) -> FrameStatus {
+        self.member.status
+    }
+
+    /// The fields as numbers, without the dependencies. Times, parents and priorities that are there are greater by
+    /// one than 0.
     fn numbers(&self) -> [u64; COLUMNS] {
         let Member { handle, parent, order, finished, status, is_retried, delivered_at, forgotten_at } = self.member;
-        let Self { is_indexed, has_waits, has_usage, has_questions, has_attempts, is_run, .. } = *self;
-        let flags = [is_indexed, has_waits, has_usage, has_questions, has_attempts, is_run, is_retried];
+        let Self { is_indexed, is_no_work, has_holder, was_planned, has_attempts, is_run, has_usage, .. } = *self;
+        let flags = [is_indexed, is_no_work, has_holder, was_planned, has_attempts, is_run, has_usage, is_retried];
         let time = |time: Option<u64>| time.map_or(0, |time| time.saturating_add(1));
         [
             handle.number().into(),
@@ -77,16 +97,20 @@ impl Row {
             time(delivered_at),
             time(forgotten_at),
             self.changed,
+            self.shown_change,
             self.id,
             status as u64,
+            self.priority.map_or(0, |priority| u64::from(u8::from(priority)) + 1),
             flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag)),
+            self.dependencies.len() as u64,
+            self.dependents.len() as u64,
         ]
     }
 
-    /// The row with these numbers. `None` if there is no such row.
-    fn of_numbers(numbers: [u64; COLUMNS]) -> Option<Self> {
-        let [handle, parent, order, finished, delivered, forgotten, changed, id, status, flags] = numbers;
-        let handle_of = |number: u64| Handle::from_index(usize::try_from(number).ok()?.checked_sub(1)?);
+    /// The row with these numbers, and the numbers of its dependencies and dependents. `None` if there is no such row.
+    fn of_numbers(numbers: [u64; COLUMNS]) -> Option<(Self, [usize; 2])> {
+        let [handle, parent, order, finished, delivered, forgotten, changed, shown_change, id, rest @ ..] = numbers;
+        let [status, priority, flags, needed, needing] = rest;
         let flag = |number: u32| flags >> number & 1 == 1;
         let member = Member {
             handle: handle_of(handle)?,
@@ -94,27 +118,40 @@ impl Row {
             order,
             finished,
             status: *FrameStatus::ALL.get(usize::try_from(status).ok()?)?,
-            is_retried: flag(6),
+            is_retried: flag(7),
             delivered_at: delivered.checked_sub(1),
             forgotten_at: forgotten.checked_sub(1),
         };
-        Some(Self {
+        let row = Self {
             member,
             changed,
+            shown_change,
             id,
+            priority: priority.checked_sub(1).map(Priority::new).map_or(Some(None), |found| found.map(Some))?,
+            dependencies: Box::default(),
+            dependents: Box::default(),
             is_indexed: flag(0),
-            has_waits: flag(1),
-            has_usage: flag(2),
-            has_questions: flag(3),
+            is_no_work: flag(1),
+            has_holder: flag(2),
+            was_planned: flag(3),
             has_attempts: flag(4),
             is_run: flag(5),
-        })
+            has_usage: flag(6),
+        };
+        Some((row, [usize::try_from(needed).ok()?, usize::try_from(needing).ok()?]))
     }
 }
 
+/// The handle with a number that counts from 1. `None`: it is 0, or too large.
+fn handle_of(number: u64) -> Option<Handle> {
+    Handle::from_index(usize::try_from(number).ok()?.checked_sub(1)?)
+}
+
 /// The widths of the columns, in bytes.
-const WIDTHS: [usize; COLUMNS] = [4, 4, 8, 8, 8, 8, 8, 8, 1, 1];
-const COLUMNS: usize = 10;
+const WIDTHS: [usize; COLUMNS] = [HANDLE, HANDLE, 8, 8, 8, 8, 8, 8, 8, 1, 1, 1, 4, 4];
+const COLUMNS: usize = 14;
+/// The width of the number of a handle, in bytes.
+const HANDLE: usize = 4;
 
 /// The images of the frames with successive handles, compressed. They are separated by line feeds.
 #[derive(Debug, Clone)]
@@ -153,7 +190,10 @@ impl Packed {
         let rows = rows_of(&decompressed(take_counted(&mut rest)?)?)?;
         let are_ascending = rows.is_sorted_by(|one, other| one.member.handle < other.member.handle);
         let is_there = |handle: Handle| handle.index() < frames;
-        let are_there = rows.iter().all(|row| is_there(row.member.handle) && row.changed <= revision);
+        let are_there = rows.iter().all(|row| {
+            let others = row.dependencies.iter().chain(&row.dependents);
+            is_there(row.member.handle) && row.changed <= revision && others.copied().all(is_there)
+        });
         if !are_ascending || !are_there {
             return Err(unreadable());
         }
@@ -282,12 +322,6 @@ impl<'a> PackedFrame<'a> {
         self.packed.relations.has_unfinished_below(self.place)
     }
 
-    /// True for planned work that waits for nothing of its own, and with which nothing has happened yet.
-    pub(super) fn is_untouched(self) -> bool {
-        let Row { is_indexed, has_waits, has_questions, .. } = *self.row();
-        self.status() == FrameStatus::Planned && !(is_indexed || has_waits || has_questions)
-    }
-
     /// See [`Row`].
     pub(super) fn is_run(self) -> bool {
         self.row().is_run
@@ -369,13 +403,15 @@ fn table_of(rows: &[Row]) -> Vec<u8> {
     for (column, width) in WIDTHS.into_iter().enumerate() {
         numbers.iter().for_each(|row| table.extend(&row[column].to_le_bytes()[..width]));
     }
+    let others = rows.iter().flat_map(|row| row.dependencies.iter().chain(&row.dependents));
+    others.for_each(|other| table.extend(&u64::from(other.number()).to_le_bytes()[..HANDLE]));
     table
 }
 
 fn rows_of(table: &[u8]) -> Result<Vec<Row>> {
     let mut rest = table;
     let count = take_length(&mut rest)?;
-    if count.checked_mul(WIDTHS.iter().sum()) != Some(rest.len()) {
+    if count.checked_mul(WIDTHS.iter().sum()).is_none_or(|length| length > rest.len()) {
         return Err(unreadable());
     }
     let mut columns = [&[] as &[u8]; COLUMNS];
@@ -383,16 +419,27 @@ fn rows_of(table: &[u8]) -> Result<Vec<Row>> {
         *column = take(&mut rest, count * width)?;
     }
     let number = |place: usize, column: usize| {
-        let mut bytes = [0; 8];
-        bytes[..WIDTHS[column]].copy_from_slice(&columns[column][place * WIDTHS[column]..][..WIDTHS[column]]);
-        u64::from_le_bytes(bytes)
+        let width = WIDTHS[column];
+        number_of(&columns[column][place * width..][..width])
     };
-    let row = |place| Row::of_numbers(std::array::from_fn(|column| number(place, column))).ok_or_else(unreadable);
     let mut rows = Vec::with_capacity(count);
     for place in 0..count {
-        rows.push(row(place)?);
+        let numbers = std::array::from_fn(|column| number(place, column));
+        let (mut row, [needed, needing]) = Row::of_numbers(numbers).ok_or_else(unreadable)?;
+        (row.dependencies, row.dependents) = (take_handles(&mut rest, needed)?, take_handles(&mut rest, needing)?);
+        rows.push(row);
     }
-    Ok(rows)
+    if rest.is_empty() { Ok(rows) } else { Err(unreadable()) }
+}
+
+fn take_handles(rest: &mut &[u8], count: usize) -> Result<Box<[Handle]>> {
+    let handles = take(rest, count.checked_mul(HANDLE).ok_or_else(unreadable)?)?;
+    handles.chunks(HANDLE).map(|number| handle_of(number_of(number)).ok_or_else(unreadable)).collect()
+}
+
+/// A number of at most 8 bytes.
+fn number_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn unreadable() -> Error {
@@ -458,9 +505,10 @@ mod tests {
                 let (handle, node) = (frame.handle(), tree.node(frame.handle()));
                 let known = (frame.parent(), frame.children(), frame.depth(), frame.jump(), frame.order());
                 assert_eq!(known, (node.parent, &node.children[..], node.depth, node.jump, node.order), "seed {seed}");
-                let known = (frame.status(), frame.is_retried(), frame.has_unfinished_below(), frame.row().has_waits);
+                let known =
+                    (frame.status(), frame.is_retried(), frame.has_unfinished_below(), &frame.row().dependencies[..]);
                 let expected =
-                    (node.status(), node.retried_as().is_some(), node.has_unfinished_below(), node.has_waits());
+                    (node.status(), node.retried_as().is_some(), node.has_unfinished_below(), node.dependencies());
                 assert_eq!(known, expected, "seed {seed}, {handle}");
                 assert!(packed.with_id(node.session_id()).any(|found| found == handle), "seed {seed}, {handle}");
                 let nodes = packed.nodes_near(handle).expect("its block can be read");

@@ -219,14 +219,17 @@ impl Tree {
 
     /// Begins with packed trees.
     fn take_in_packed(&mut self, packed: Packed) {
-        let is_unfinished = |frame: &PackedFrame<'_>| frame.status().is_unfinished();
-        self.unfinished = packed.all().filter(is_unfinished).map(PackedFrame::handle).collect();
+        let with = |is_in: fn(PackedFrame<'_>) -> bool| {
+            packed.all().filter(move |frame| is_in(*frame)).map(PackedFrame::handle)
+        };
+        self.unfinished = with(|frame| frame.status().is_unfinished()).collect();
+        self.prioritized = with(|frame| frame.status().is_unfinished() && frame.row().priority.is_some()).collect();
+        self.no_work = with(|frame| frame.status().is_unfinished() && frame.row().is_no_work).collect();
         let is_busy_root = |frame: &PackedFrame<'_>| {
             frame.parent().is_none() && (frame.status().is_unfinished() || frame.has_unfinished_below())
         };
         self.busy_roots = packed.all().filter(is_busy_root).map(|root| (root.order(), root.handle())).collect();
-        let indexed: Vec<Handle> =
-            packed.all().filter(|frame| frame.row().is_indexed).map(PackedFrame::handle).collect();
+        let indexed: Vec<Handle> = with(|frame| frame.row().is_indexed).collect();
         self.nodes.use_packed(packed);
         indexed.into_iter().for_each(|handle| self.note_in_indexes(handle));
     }
@@ -303,7 +306,7 @@ impl Tree {
         }
         frames.sort_unstable();
         let row = |handle: &Handle| match self.nodes.packed(*handle) {
-            Some(frame) => *frame.row(),
+            Some(frame) => frame.row().clone(),
             None => Row::of(*handle, self.node(*handle)),
         };
         frames.iter().map(row).collect()
@@ -551,7 +554,7 @@ impl Tree {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -560,16 +563,16 @@ mod tests {
 
     use super::*;
     use crate::archive::{ArchiveQuery, ArchivedPlace};
-    use crate::frame::{FrameRef, NewFrame};
+    use crate::frame::{Finish, Frame, FrameRef, Hold, NewFrame, NewHold, PopStatus, Priority, Results};
     use crate::tree::state::tests::Growing;
     use crate::tree::{Command, execute};
 
     /// An archive in memory.
     #[derive(Debug, Default)]
-    struct Kept(Mutex<BTreeMap<Handle, ArchivedFrame>>);
+    pub(in crate::tree) struct Kept(Mutex<BTreeMap<Handle, ArchivedFrame>>);
 
     impl Kept {
-        fn take(&self, frames: impl Iterator<Item = ArchivedFrame>) {
+        pub(in crate::tree) fn take(&self, frames: impl Iterator<Item = ArchivedFrame>) {
             self.0.lock().extend(frames.map(|frame| (frame.handle, frame)));
         }
 
@@ -659,22 +662,95 @@ mod tests {
         assert_eq!(tree.resolve(&FrameRef::Id(id)).unwrap(), gone);
     }
 
-    /// A tree with a root and this number of planned frames, opened from its snapshot; the archive; and the
-    /// piece with its unfinished trees.
-    fn opened(frames: usize) -> (Tree, Arc<Failing>, String, Vec<u8>) {
+    /// A tree that is opened from its snapshot; the archive; and the piece with its unfinished trees.
+    fn opened_again(mut tree: Tree) -> (Tree, Arc<Failing>, String, Vec<u8>) {
         let archive = Arc::new(Failing::default());
-        let mut tree = Tree::new();
         tree.use_archive(archive.clone());
+        archive.kept.take(tree.unarchived());
+        let (head, unfinished) = (tree.snapshot_head(), tree.pack_unfinished().unwrap());
+        let opened = Tree::of_snapshot(&head, &unfinished, archive.clone(), false).unwrap();
+        (opened, archive, head, unfinished)
+    }
+
+    /// A tree with a root and this number of planned frames, opened from its snapshot.
+    fn opened(frames: usize) -> (Tree, Arc<Failing>, String, Vec<u8>) {
+        let mut tree = Tree::new();
         execute(&mut tree, Command::Push(NewFrame::new("Root").id("root")));
         let root = tree.active().expect("the root is active");
         for number in 1..frames {
             let task = NewFrame::new(format!("Task {number}")).id(format!("task {number}"));
             execute(&mut tree, Command::Plan(task.below(root)));
         }
-        archive.kept.take(tree.unarchived());
-        let (head, unfinished) = (tree.snapshot_head(), tree.pack_unfinished().unwrap());
-        let opened = Tree::of_snapshot(&head, &unfinished, archive.clone(), false).unwrap();
-        (opened, archive, head, unfinished)
+        opened_again(tree)
+    }
+
+    /// A plan as other tools have them: headings with tasks, which have priorities and need each other. Workers have
+    /// done half of them.
+    fn real_plan(headings: usize) -> Tree {
+        let frame = |number: usize| {
+            let heading = number / 20;
+            let mut frame = Frame {
+                session_id: format!("task {number}"),
+                title: format!("Task {number}"),
+                status: FrameStatus::Planned,
+                priority: Priority::new(number as u64 % 5),
+                parent_session_id: Some(format!("task {}", heading * 20)),
+                depends_on: vec![format!("task {}", number - number % 2)],
+                ..Frame::default()
+            };
+            match number % 20 {
+                0 => (frame.no_work, frame.parent_session_id) = (Some("heading".into()), Some("plan".into())),
+                1 | 2 => {}
+                place if place % 2 == 0 => frame.depends_on.clear(),
+                _ => {}
+            }
+            frame.depends_on.retain(|other| *other != frame.session_id && number % 20 > 2);
+            frame
+        };
+        let plan = Frame { session_id: "plan".into(), no_work: Some("plan".into()), ..frame(0) };
+        let plan = Frame { parent_session_id: None, ..plan };
+        let mut tree = Tree::new();
+        execute(
+            &mut tree,
+            Command::Import { frames: [plan].into_iter().chain((0..20 * headings).map(frame)).collect() },
+        );
+        for _ in 0..10 * headings {
+            execute(&mut tree, Command::Hold(NewHold::new("worker", 60)));
+            let handle = tree.held().next().expect("a task is free");
+            let hold = Hold::of(handle, tree.node(handle).record().held_by().expect("it is held"));
+            execute(&mut tree, Command::Finish { hold, finish: Finish::Done(Results::new("Done")) });
+        }
+        tree
+    }
+
+    /// What asks about a whole plan, and what changes one frame, reads the images of few frames.
+    #[test]
+    fn the_work_on_a_real_plan_unpacks_few_frames() {
+        let (tree, ..) = opened_again(real_plan(100));
+        let frames = tree.len();
+        assert_eq!(tree.nodes.all_packed().count(), frames);
+        type Work = fn(&mut Tree);
+        let works: [(&str, Work); 7] = [
+            ("the overview", |tree| drop(tree.overview(None))),
+            ("what is ready", |tree| assert!(tree.ready().count() > 100)),
+            ("what is in the way", |tree| drop(tree.in_the_way(None))),
+            ("the priorities", |tree| assert!(tree.handles().any(|handle| tree.priority(handle) == Priority::LOWEST))),
+            ("a hold", |tree| execute(tree, Command::Hold(NewHold::new("worker", 60)))),
+            ("a push", |tree| execute(tree, Command::Push(NewFrame::new("Other work").id("other")))),
+            ("a task from its begin to its end", |tree| {
+                let frame = || FrameRef::Id("task 1904".into());
+                execute(tree, Command::Activate { frame: frame() });
+                let (status, results) = (PopStatus::Completed, Results::new("Done"));
+                execute(tree, Command::Pop { frame: frame(), status, results });
+            }),
+        ];
+        for (what, work) in works {
+            let mut tree = tree.clone();
+            let added = tree.len();
+            work(&mut tree);
+            let unpacked = tree.len() - tree.nodes.all_packed().count() - (tree.len() - added);
+            assert!(unpacked <= 6 * 16, "{what}: {unpacked} of {frames} frames were unpacked");
+        }
     }
 
     #[test]

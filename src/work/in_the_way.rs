@@ -38,14 +38,13 @@ impl Tree {
         let mut ended = self.ended_and_needed(below);
         let parts = self.unfinished().filter(is_meant).flat_map(|parent| self.children(parent)).copied();
         let roots = below.is_none().then(|| self.with_status(FrameStatus::Failed)).into_iter().flatten();
-        let roots = roots.filter(|handle| self.node(*handle).parent().is_none());
+        let roots = roots.filter(|handle| self.parent(*handle).is_none());
         ended.extend(parts.chain(roots).filter(is_failed).filter(|handle| self.is_work(*handle)));
         ended.extend(
             below.filter(|below| matches!(self.status(*below), FrameStatus::Failed | FrameStatus::Invalidated)),
         );
-        let has_worker = |handle: &Handle| self.node(*handle).record().worker().is_some();
         let by_hand = self.with_status(FrameStatus::InProgress).filter(|handle| Some(*handle) != below);
-        let by_hand = by_hand.filter(is_meant).filter(|handle| !has_worker(handle) && self.is_work(*handle));
+        let by_hand = by_hand.filter(is_meant).filter(|handle| !self.is_of_worker(*handle) && self.is_work(*handle));
         let blocked = self.with_status(FrameStatus::Blocked).filter(is_meant);
         let (answered, asking): (Vec<Handle>, Vec<Handle>) =
             blocked.partition(|handle| self.node(*handle).record().pending_answer().is_some());
@@ -56,7 +55,7 @@ impl Tree {
             by_hand: by_hand.collect(),
             asking,
             // When a frame of a worker is answered, a worker resumes it.
-            answered: answered.into_iter().filter(|handle| !has_worker(handle)).collect(),
+            answered: answered.into_iter().filter(|handle| !self.is_of_worker(*handle)).collect(),
             circle: Vec::new(),
         };
         let is_clear = [&way.ended, &way.by_hand, &way.asking, &way.answered].iter().all(|frames| frames.is_empty());
@@ -119,7 +118,7 @@ impl Tree {
         let mut needed = BTreeSet::new();
         for handle in waiting {
             // What is above a planned frame is looked at once, for the highest planned one.
-            let parent = self.ancestors(handle).next().filter(|_| Some(handle) != below);
+            let parent = self.parent(handle).filter(|_| Some(handle) != below);
             if is_planned(handle) && parent.is_some_and(is_planned) {
                 needed.extend(self.unfinished_dependencies(handle).filter(has_ended));
                 continue;
@@ -135,8 +134,7 @@ impl Tree {
     /// True for the work of a plan: a frame that workers have had, that was planned, or that is below a
     /// planned one. Other actors have pushed the remaining frames for themselves.
     fn is_work(&self, handle: Handle) -> bool {
-        let node = self.node(handle);
         let is_planned = |parent: Handle| self.status(parent) == FrameStatus::Planned;
-        node.record().worker().is_some() || node.record().was_planned() || node.parent().is_some_and(is_planned)
+        self.is_of_worker(handle) || self.was_planned(handle) || self.parent(handle).is_some_and(is_planned)
     }
 }

@@ -61,7 +61,7 @@ impl Tree {
         let can_begin: HashSet<Handle> = ready.iter().copied().collect();
         let is_open = |handle: &&Handle| self.status(**handle).is_open();
         let above_open: HashSet<Handle> =
-            scope.iter().filter(is_open).filter_map(|handle| self.node(*handle).parent()).collect();
+            scope.iter().filter(is_open).filter_map(|handle| self.parent(*handle)).collect();
         let InTheWay { ended, circle, .. } = self.in_the_way(below);
         // The others of a circle are in the lists of what has begun.
         let planned = circle.into_iter().filter(|handle| self.status(*handle) == FrameStatus::Planned);
@@ -75,15 +75,14 @@ impl Tree {
                 }
                 continue;
             }
-            let record = self.node(handle).record();
-            match record.status {
-                FrameStatus::Blocked if record.pending_answer().is_some() => overview.answered.push(handle),
+            match self.begun_record(handle) {
+                Some(record) if record.pending_answer().is_some() => overview.answered.push(handle),
                 // A stop asks nothing.
-                FrameStatus::Blocked if record.current_question().is_some_and(|question| question.interruption) => {
+                Some(record) if record.current_question().is_some_and(|question| question.interruption) => {
                     overview.interrupted.push(handle);
                 }
-                FrameStatus::Blocked => overview.asking.push(handle),
-                _ if record.is_interrupted() || is_let_go(record) => overview.interrupted.push(handle),
+                Some(record) if record.status == FrameStatus::Blocked => overview.asking.push(handle),
+                Some(record) if record.is_interrupted() || is_let_go(record) => overview.interrupted.push(handle),
                 // The work is done in frames below it.
                 _ if above_open.contains(&handle) => {}
                 _ => overview.running.push(handle),

@@ -151,7 +151,7 @@ impl Tree {
     /// The dependencies of the frame that are not completed, each in its newest attempt.
     pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let dependencies = self.newest_dependencies(handle);
-        dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
+        dependencies.filter(|dependency| self.status(*dependency) != FrameStatus::Completed)
     }
 
     /// True if a frame waits for a part of another frame: the other frame depends on it.

@@ -12,7 +12,7 @@ use crate::tree::{Kind, Tree};
 impl Tree {
     /// How urgent a frame is: its own priority, or else the priority of the nearest frame above that has one.
     pub fn priority(&self, handle: Handle) -> Priority {
-        self.lineage(handle).find_map(|frame| self.node(frame).record().priority).unwrap_or_default()
+        self.lineage(handle).find_map(|frame| self.brief(frame).priority()).unwrap_or_default()
     }
 
     /// The planned frames that can begin, after their parts ([`Parts::First`]): the most urgent first, and
@@ -30,13 +30,13 @@ impl Tree {
     /// `completed`: the children that can begin once this frame is completed.
     pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
         let index = self.child_index(parent);
-        let order = |child: &Handle| self.node(*child).order;
+        let order = |child: &Handle| self.brief(*child).order();
         // The frames that wait for this one are not free yet.
         let waiting = completed.into_iter().flat_map(|completed| self.dependents(completed));
         let is_waiting_child = |child: &Handle| {
             step();
-            let node = self.node(*child);
-            node.parent() == Some(parent) && node.status() == FrameStatus::Planned && self.has_open_needs(*child)
+            let is_planned = self.parent(*child) == Some(parent) && self.status(*child) == FrameStatus::Planned;
+            is_planned && self.has_open_needs(*child)
         };
         let mut waiting: Vec<Handle> = waiting.copied().filter(is_waiting_child).collect();
         waiting.sort_unstable_by_key(order);
@@ -52,7 +52,7 @@ impl Tree {
 
     /// The planned siblings of a frame that can begin when the frame is completed, in that order.
     pub fn ready_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let parent = self.node(handle).parent();
+        let parent = self.parent(handle);
         parent
             .into_iter()
             .flat_map(move |parent| self.ready_children(parent, Some(handle)))
@@ -80,7 +80,7 @@ impl Tree {
         let mut path = Vec::new();
         let mut priority = Priority::NORMAL;
         for frame in self.lineage(handle) {
-            let own = known.get(&frame).copied().or(self.node(frame).record().priority);
+            let own = known.get(&frame).copied().or(self.brief(frame).priority());
             if let Some(own) = own {
                 priority = own;
                 break;

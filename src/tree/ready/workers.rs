@@ -25,6 +25,12 @@ impl WorkerTimes {
         self.times.extend(time.map(|time| (time, handle)));
     }
 
+    /// All times, in their order, for tests.
+    #[cfg(test)]
+    pub(in crate::tree) fn times(&self) -> &BTreeSet<(u64, Handle)> {
+        &self.times
+    }
+
     /// The frames that are free at a time. A time that is further away than any lease ends is that of a clock
     /// that was wrong.
     fn free_at(&self, now: u64) -> impl Iterator<Item = Handle> + '_ {
