@@ -221,6 +221,9 @@ impl Tree {
     fn change(&mut self, event: &Event) {
         let (handle, time) = (event.handle, event.time);
         let is_known = handle.index() < self.nodes.len();
+        if is_known {
+            self.count_need(handle);
+        }
         match &event.change {
             Change::Added { frame } => self.added(handle, (**frame).clone()),
             Change::Imported { extra } => {
@@ -478,6 +481,7 @@ impl Tree {
             return;
         }
         let (first, number) = (self.first_attempt(previous), old.attempt() + 1);
+        self.count_need(previous);
         let was_held = self.is_held(previous);
         self.leave_finished(previous, was_held);
         let alone = Attempt { first: previous, number: 1, previous: None, next: None, newest: handle };

@@ -258,6 +258,17 @@ impl Tree {
         }
     }
 
+    /// Notes how the work of a frame stands before it changes. Otherwise a question during the change would note how it
+    /// stands afterwards, and the frames that wait for it would not be told: they may be packed, and have noted nothing.
+    pub(super) fn count_need(&self, handle: Handle) {
+        let first = self.first_attempt(handle);
+        if !self.brief(first).dependents().is_empty()
+            && let Some(waits) = self.node(first).waits()
+        {
+            waits.counted.get_or_make(|| self.need(first));
+        }
+    }
+
     /// Counts in the frames that wait for a first attempt how its work stands now. True if that has changed.
     pub(super) fn note_need(&mut self, first: Handle) -> bool {
         let new = self.need(first);

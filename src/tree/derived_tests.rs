@@ -100,6 +100,8 @@ fn bare(tree: &Tree) -> Tree {
     bare.clear_above.forget();
     bare.titles = Default::default();
     for handle in tree.handles() {
+        // A finished tree may be in the archive only.
+        bare.node(handle);
         let node = bare.nodes.derived_mut(handle.index()).unwrap();
         node.child_index.forget();
         if let Some(waits) = node.derived_waits() {
@@ -294,6 +296,26 @@ fn an_opened_tree_has_all_its_indexes() {
     }
     assert!(seen.iter().all(|length| *length > 20), "each index had something: {seen:?}");
     assert!(unread > 500, "{unread} frames were not read");
+}
+
+/// What a tree keeps is also right if it was made while most frames were packed.
+#[test]
+fn what_is_kept_of_packed_frames_is_what_would_be_made() {
+    for seed in 0..60 {
+        let mut walk = Walk { tree: Tree::new(), number: seed, now: 1_000 };
+        (0..70).for_each(|step| walk.step(step));
+        let archive = Arc::new(Kept::default());
+        walk.tree.use_archive(archive.clone());
+        archive.take(walk.tree.unarchived());
+        let (head, unfinished) = (walk.tree.snapshot_head(), walk.tree.pack_unfinished().unwrap());
+        walk.tree = Tree::of_snapshot(&head, &unfinished, archive, false).unwrap();
+        walk.tree.ready().count();
+        for step in 70..100 {
+            walk.step(step);
+            // The frames stay packed in the walk.
+            check(&walk.tree.clone(), walk.now, &format!("seed {seed}, step {step}"));
+        }
+    }
 }
 
 #[test]
