@@ -232,8 +232,11 @@ impl<'a, 'b> Walk<'a, 'b> {
                     self.since_task = (place + 1, self.segments.len());
                 }
             }
-            (CallRole::Record, _) => self.record(subject, call, place),
-            _ => {}
+            (CallRole::Record, _) => {
+                self.record(subject, call, place);
+                self.left_unseen(now.filter(|_| is_sure), place);
+            }
+            _ => self.left_unseen(now.filter(|_| is_sure), place),
         }
         if let Some(segment) = self.path.last() {
             self.behind.insert(place, *segment);
@@ -422,11 +425,25 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// A call that was made together with the call that has begun the current frame, and that has run another
     /// frame in a session of its own: that other frame belongs next to the current one.
     fn beside(&mut self, place: usize) {
-        let Some(begin) = self.path.last().and_then(|segment| self.segments[*segment].begin) else { return };
-        let is_together = self.items[begin].message == self.items[place].message
-            || self.pairs[begin].is_some_and(|outcome| place < outcome);
-        if is_together {
+        if self.is_with_beginning(place) {
             self.of_item[place] = self.path.last().and_then(|segment| self.segments[*segment].parent);
+        }
+    }
+
+    /// True if a call was made together with the call that has begun the current frame.
+    fn is_with_beginning(&self, place: usize) -> bool {
+        self.path.last().and_then(|segment| self.segments[*segment].begin).is_some_and(|begin| {
+            self.items[begin].message == self.items[place].message
+                || self.pairs[begin].is_some_and(|outcome| place < outcome)
+        })
+    }
+
+    /// An answer says that the conversation is in a frame around the one in which it seems to be: it has gone there with
+    /// a call that cannot be seen any more. Calls that are made together are answered in any order.
+    fn left_unseen(&mut self, now: Option<Key>, place: usize) {
+        let around = now.and_then(|now| self.on_path.get(&now).copied());
+        if let Some(around) = around.filter(|_| !self.is_with_beginning(place)) {
+            self.leave(around + 1);
         }
     }
 

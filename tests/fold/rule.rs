@@ -412,6 +412,24 @@ fn a_frame_whose_beginning_is_not_known_is_within_the_frames_before_it() {
     check(&rounds, &["shop-results"], &["options-results", "shop-files", "pay-results"]);
 }
 
+/// The conversation was rewound: the call with which it has gone back to f1 cannot be seen any more.
+#[test]
+fn an_answer_that_names_the_frame_around_says_where_the_conversation_is() {
+    let place = "f1 (Shop): recorded.\nYou are in f1 (Shop).";
+    let rounds = [
+        push("f1", "Shop").words("Build the shop."),
+        push("f2", "Cart"),
+        shell("cat", "cart-files"),
+        Round::call("record", json!({ "frame": "f1", "decisions": ["shop-decision"] }), place),
+        shell("cat", "shop-files"),
+        activate("f2", "Cart"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        with(pop("f1", "Shop", "completed", "shop-results", ""), "pop", "frame", json!("f1")),
+    ];
+    check(&rounds[..7], &["shop-decision", "shop-files", "cart-results"], &["cart-files"]);
+    check(&rounds, &["shop-results"], &["shop-files", "cart-results"]);
+}
+
 /// Inside another frame, the conversation ends a frame that it has not begun: the results of this frame are
 /// nowhere else.
 #[test]
