@@ -193,3 +193,148 @@ fn a_power_loss_takes_what_was_not_synced_and_tells_those_who_knew_it() {
     assert_eq!(open().frame("kept").unwrap().decisions, ["more"]);
     assert!(open().frame("lost").is_err());
 }
+
+#[test]
+fn a_snapshot_that_a_failover_has_lost_is_made_again() {
+    let medium = Medium::new(Kind::Server);
+    let open = || Stack::with_store(medium.store(Arc::new(Calm)), StackOptions::default()).unwrap();
+    let (stack, other) = (open(), open());
+    let done = stack.push(NewFrame::new("Done").id("done")).unwrap();
+    stack.pop(done, PopStatus::Completed, "A result").unwrap();
+    stack.push(NewFrame::new("Task").id("task")).unwrap();
+    other.refresh().unwrap();
+    stack.history().compact(0).unwrap();
+    stack.add_decision("task", "After the first snapshot").unwrap();
+    medium.sync();
+    // This snapshot comes in a transaction of its own, and no event is lost with it.
+    stack.history().compact(0).unwrap();
+    other.refresh().unwrap();
+    assert_eq!(medium.lose_power(), 0);
+    assert_eq!(stack.add_decision("task", "more").unwrap_err().code(), "disconnected");
+    stack.add_decision("task", "more").unwrap();
+    stack.history().compact(0).unwrap();
+    assert_eq!(stack.history().check().unwrap(), [""; 0]);
+    assert_eq!(open().frame("task").unwrap().decisions, ["After the first snapshot", "more"]);
+}
+
+/// Before one call, another process does something.
+struct Meanwhile<F> {
+    at: Call,
+    left: AtomicUsize,
+    act: F,
+}
+
+impl<F: Fn() + Send + Sync> Meanwhile<F> {
+    /// Opens the stack for a process. Nothing happens before [`Meanwhile::count_from`].
+    fn open(medium: &Arc<Medium>, options: StackOptions, at: Call, act: F) -> (Stack, Arc<Self>)
+    where
+        F: 'static,
+    {
+        let fate = Arc::new(Self { at, left: AtomicUsize::new(usize::MAX / 2), act });
+        (Stack::with_store(medium.store(fate.clone()), options).unwrap(), fate)
+    }
+
+    /// It happens before this call from now on, the first one if it is 1.
+    fn count_from(&self, number: usize) {
+        self.left.store(number, Ordering::Relaxed);
+    }
+}
+
+impl<F: Fn() + Send + Sync> Fate for Meanwhile<F> {
+    fn strike(&self, call: Call) -> Outcome {
+        if call == self.at && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            (self.act)();
+        }
+        Outcome::Done
+    }
+
+    fn wait(&self, _: Duration) {}
+
+    fn committed(&self, _: &[Arc<Event>]) {}
+}
+
+const READS: [Call; 4] = [Call::Look, Call::Read, Call::Fetch, Call::News];
+
+/// A medium with two finished tasks and an open one. The events of the first one are compacted.
+fn compacted_in_part() -> (Arc<Medium>, Stack) {
+    let medium = Medium::new(Kind::Server);
+    let stack = Stack::with_store(medium.store(Arc::new(Calm)), StackOptions::default()).unwrap();
+    for id in ["one", "two"] {
+        let frame = stack.push(NewFrame::new(id).id(id)).unwrap();
+        stack.pop(frame, PopStatus::Completed, "A result").unwrap();
+        stack.history().compact(if id == "one" { u64::MAX } else { 0 }).unwrap();
+    }
+    stack.push(NewFrame::new("Task").id("task")).unwrap();
+    (medium, stack)
+}
+
+#[test]
+fn a_compaction_during_an_examination_is_no_damage() {
+    for at in READS {
+        for number in 1..20 {
+            let (medium, writer) = compacted_in_part();
+            let compact = move || drop(writer.history().compact(u64::MAX).unwrap());
+            let (reader, fate) = Meanwhile::open(&medium, StackOptions::default(), at, compact);
+            fate.count_from(number);
+            assert_eq!(reader.history().check().unwrap(), [""; 0], "a compaction before the {number}th {at:?}");
+        }
+    }
+}
+
+#[test]
+fn a_compaction_while_news_are_read_is_no_damage() {
+    for at in READS {
+        for number in 1..12 {
+            let (medium, writer) = compacted_in_part();
+            let finish = {
+                let writer = writer.clone();
+                move || {
+                    writer.pop("two", PopStatus::Completed, "Another result").unwrap();
+                    writer.history().compact(u64::MAX).unwrap();
+                }
+            };
+            // The news are about a tree that the reader has dropped.
+            let (reader, fate) = Meanwhile::open(&medium, StackOptions::default().finished_frames(0), at, finish);
+            writer.reopen("two", "It is wrong").unwrap();
+            fate.count_from(number);
+            reader.refresh().unwrap_or_else(|error| panic!("before the {number}th {at:?}: {error}"));
+            fate.count_from(usize::MAX / 2);
+            reader.refresh().unwrap();
+            assert_eq!(reader.state().unwrap(), writer.state().unwrap(), "before the {number}th {at:?}");
+        }
+    }
+}
+
+#[test]
+fn a_repair_that_fails_hides_no_event() {
+    for call in [Call::Commit, Call::Snapshot, Call::Read] {
+        let (medium, writer) = compacted_in_part();
+        let fails = Arc::new(AtomicUsize::new(usize::MAX / 2));
+        let fate = Arc::new(FailsOnce { call, left: fails.clone() });
+        let stack = Stack::with_store(medium.store(fate), StackOptions::default()).unwrap();
+        writer.add_decision("task", "News").unwrap();
+        fails.store(1, Ordering::Relaxed);
+        assert_eq!(stack.upkeep().repair().unwrap_err().code(), "disconnected", "{call:?}");
+        stack.refresh().unwrap();
+        assert_eq!(stack.frame("task").unwrap().decisions, ["News"], "after a repair that failed at {call:?}");
+    }
+}
+
+/// One call fails before it has done anything.
+struct FailsOnce {
+    call: Call,
+    left: Arc<AtomicUsize>,
+}
+
+impl Fate for FailsOnce {
+    fn strike(&self, call: Call) -> Outcome {
+        if call == self.call && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            return Outcome::Fails(Error::disconnected("the server", "the connection is broken", false));
+        }
+        Outcome::Done
+    }
+
+    fn wait(&self, _: Duration) {}
+
+    fn committed(&self, _: &[Arc<Event>]) {}
+}

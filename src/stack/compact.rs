@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::History;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use super::archive::archive_of;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use super::deadline::Deadline;
 use super::journal::MirrorScope;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use super::{Stack, Upkeep};
@@ -13,7 +15,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::store::DATABASE;
 #[cfg(all(feature = "session", feature = "sqlite"))]
-use crate::store::{EventQuery, Snapshot};
+use crate::store::{EventQuery, Snapshot, Store};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::tree::{Compared, Comparison};
 
@@ -152,6 +154,9 @@ impl Upkeep<'_> {
 }
 
 #[cfg(all(feature = "session", feature = "sqlite"))]
+const NO_SNAPSHOTS: Error = Error::InMemory { what: "snapshots" };
+
+#[cfg(all(feature = "session", feature = "sqlite"))]
 impl Stack {
     /// Replays the events up to the snapshot of the store, and compares each tree with the snapshot if no
     /// process changes the tree meanwhile. Commands do not wait for it.
@@ -160,11 +165,21 @@ impl Stack {
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the
     /// events; the errors of the store.
     pub(super) fn compare_snapshot(&self) -> Result<Compared> {
+        loop {
+            let base = self.ask_store(|store, _| store.base_revision())?;
+            let compared = self.compare_snapshot_once();
+            let is_sound = matches!(&compared, Ok(compared) if compared.problems.is_empty());
+            // Meanwhile another process may have compacted the events.
+            if is_sound || self.ask_store(|store, _| store.base_revision())? == base {
+                return compared;
+            }
+        }
+    }
+
+    fn compare_snapshot_once(&self) -> Result<Compared> {
         self.refresh()?;
-        let no_snapshots = Error::InMemory { what: "snapshots" };
-        let (snapshot, archive) = self.with_journal(|journal, deadline| {
-            let store = journal.store.as_mut().ok_or(no_snapshots.clone())?;
-            let archive = archive_of(&**store).ok_or(no_snapshots)?;
+        let (snapshot, archive) = self.ask_store(|store, deadline| {
+            let archive = archive_of(store).ok_or(NO_SNAPSHOTS)?;
             Ok((store.snapshot(deadline.remaining())?, archive))
         })?;
         let Some(Snapshot { revision, head, unfinished, .. }) = snapshot else { return Ok(Compared::default()) };
@@ -173,5 +188,9 @@ impl Stack {
         self.read_history(&query, |event| comparison.follow(event))?;
         comparison.read_compacted()?;
         comparison.into_result()
+    }
+
+    fn ask_store<T>(&self, run: impl FnOnce(&mut dyn Store, &Deadline) -> Result<T>) -> Result<T> {
+        self.with_journal(|journal, deadline| run(&mut **journal.store.as_mut().ok_or(NO_SNAPSHOTS)?, deadline))
     }
 }

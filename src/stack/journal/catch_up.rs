@@ -30,7 +30,8 @@ impl Journal {
 ///
 /// If another process has made a snapshot since, its archive no longer has what this tree knows. The events are
 /// followed nevertheless, as long as they need nothing of the archive: when many processes share a large stack, each
-/// of them is behind each snapshot of the others. Otherwise, and if the tree is incomplete, the tree is read again.
+/// of them is behind each snapshot of the others. Otherwise, and if the tree is incomplete or a snapshot was lost, the
+/// tree is read again.
 pub(super) fn catch_up(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
@@ -38,19 +39,20 @@ pub(super) fn catch_up(
     is_incomplete: &mut bool,
     deadline: &Deadline,
 ) -> Result<()> {
-    let (known, has_archive, has_snapshot) = {
+    let (known, has_archive, archived) = {
         let tree = tree.read();
-        (tree.revision(), tree.has_archive(), tree.archived_revision() > 0)
+        (tree.revision(), tree.has_archive(), tree.archived_revision())
     };
-    let behind = |store: &mut dyn Store| match has_archive {
-        true => Ok::<u64, Error>(store.snapshot_revision()?.saturating_sub(known)),
-        false => Ok(0),
-    };
+    let has_snapshot = archived > 0;
+    let snapshot = |store: &mut dyn Store| if has_archive { store.snapshot_revision() } else { Ok(0) };
     // More events of a snapshot are not followed one by one: the snapshot is read faster. After the first snapshot of a
     // stack, finished trees need not stay in memory.
     let most = if has_snapshot { MANY_EVENTS as u64 } else { 0 };
-    let mut missed = behind(store)?;
-    let mut reads_again = *is_incomplete || missed > most;
+    let newest = snapshot(store)?;
+    let mut missed = newest.saturating_sub(known);
+    // A failover can lose a snapshot and keep all events. What only that snapshot had is made from the events again.
+    let is_lost = newest < archived;
+    let mut reads_again = *is_incomplete || is_lost || missed > most;
     let mut read = Ok(());
     if !reads_again {
         let mut news = Vec::new();
@@ -63,7 +65,7 @@ pub(super) fn catch_up(
         }
         if !news.is_empty() {
             // The store has read news that the tree does not get if this fails.
-            missed = behind(store).inspect_err(|_| *is_incomplete = true)?;
+            missed = snapshot(store).inspect_err(|_| *is_incomplete = true)?.saturating_sub(known);
             reads_again = missed > 0 && !has_snapshot;
         }
         let mirror = mirror.as_deref_mut();
@@ -77,12 +79,17 @@ pub(super) fn catch_up(
                 tree.change(|tree| *tree = newer);
             }
         } else if !reads_again && !news.is_empty() {
-            tree.change(|tree| {
+            let followed = tree.change(|tree| {
                 let before = tree.failures();
                 let followed = follow_all(mirror, tree, news);
                 *is_incomplete |= tree.failures() > before;
                 followed
-            })?;
+            });
+            // Meanwhile another process may have made a snapshot, so that the archive is newer than this tree.
+            reads_again = *is_incomplete || matches!(followed, Err(Error::Json { .. }));
+            if !reads_again {
+                followed?;
+            }
         }
     }
     if reads_again {

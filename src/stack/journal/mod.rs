@@ -107,7 +107,7 @@ impl Journal {
         deadline: &Deadline,
         run: impl FnOnce(&mut dyn Store, &SharedTree) -> Result<T>,
     ) -> Result<T> {
-        let Self { store: Some(store), mirror, is_incomplete, .. } = self else {
+        let Self { store: Some(store), mirror, is_incomplete, is_uncertain, .. } = self else {
             return Err(Error::InMemory { what: "history" });
         };
         let result = store
@@ -116,6 +116,7 @@ impl Journal {
             .and_then(|()| run(&mut **store, tree));
         // Ends the transaction if it was not committed.
         store.rollback();
+        *is_uncertain |= result.is_err();
         result
     }
 

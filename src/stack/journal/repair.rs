@@ -24,13 +24,14 @@ impl Journal {
         clock: &SpanClock,
         deadline: &Deadline,
     ) -> Result<RepairedFiles> {
-        let Self { store: Some(store), finished_frames, .. } = self else {
+        let Self { store: Some(store), finished_frames, is_uncertain, .. } = self else {
             return Err(Error::InMemory { what: "history" });
         };
         let made =
             store.begin(deadline.remaining()).and_then(|()| remake_snapshot(&mut **store, *finished_frames, deadline));
         // Ends the transaction if it was not committed.
         store.rollback();
+        *is_uncertain |= made.is_err();
         let made = made?;
         tree.change(|tree| *tree = made);
         self.is_incomplete = false;
