@@ -36,12 +36,39 @@ pub(crate) struct Plain {
     decisions: Vec<String>,
     pub(crate) holder: Option<Holder>,
     pub(crate) is_released: bool,
+    /// Since when the frame is free, if its holder has let it go. Milliseconds since the Unix epoch.
+    let_go_at: u64,
     pub(crate) retried_as: Option<Handle>,
     pub(crate) children: Vec<Handle>,
-    /// True if it was planned before it was begun.
+    /// True if it was begun after it was planned.
     was_planned: bool,
     /// False: it only holds others together, as a heading does.
     is_work: bool,
+}
+
+impl Plain {
+    fn take_status(&mut self, status: FrameStatus) {
+        self.was_planned |= self.status == FrameStatus::Planned && status.is_open();
+        self.status = status;
+    }
+
+    /// Its holder lets it go.
+    fn let_go(&mut self, at: u64, release: &Release) {
+        self.is_released = true;
+        self.let_go_at = at;
+        // A frame that was put back is free from that time on.
+        if let (Release::PutBack { until }, Some(holder)) = (release, &mut self.holder) {
+            holder.until = Some(*until);
+            self.let_go_at = *until;
+        }
+    }
+
+    /// Since when no worker has the frame, if a worker has begun it. Milliseconds since the Unix epoch.
+    fn free_since(&self) -> Option<u64> {
+        let holder = self.holder.as_ref().filter(|holder| holder.kind == HolderKind::Worker)?;
+        let until = holder.until.unwrap_or(u64::MAX);
+        Some(if self.is_released { until.min(self.let_go_at) } else { until })
+    }
 }
 
 /// The model.
@@ -67,7 +94,9 @@ impl Oracle {
     pub fn follow(&mut self, events: &[Arc<Event>]) {
         for event in events {
             let broken = match &event.change {
-                Change::Held { holder } => self.broken_by_hold(event, holder, events),
+                Change::Held { holder } => {
+                    self.broken_by_hold(event, holder, events).or_else(|| self.passed_over(event, holder, events))
+                }
                 Change::Released { release: Release::Interrupted {} } => self.broken_by_interruption(event),
                 _ => None,
             };
@@ -158,6 +187,55 @@ impl Oracle {
         }
     }
 
+    /// What is unfair in a hold. Among the frames that workers have begun, the one that has waited longest is next; if
+    /// there is none, it is the first planned one, in the order of the plan. So no frame waits for ever beside others.
+    fn passed_over(&self, event: &Event, holder: &Holder, together: &[Arc<Event>]) -> Option<Violation> {
+        let (handle, now) = (event.handle, event.time);
+        let plain = self.frames.get(&handle)?;
+        let is_renewed = plain.holder.as_ref().is_some_and(|last| last.generation == holder.generation);
+        // Among many frames only some holds are looked at: each looks at all frames.
+        let is_looked_at = self.revision.is_multiple_of(1 + self.frames.len() as u64 / 256);
+        if holder.kind != HolderKind::Worker || is_renewed || !is_looked_at {
+            return None;
+        }
+        let unfair = |earlier: Handle| {
+            let what = format!("{} got {handle} at event {}, but {earlier} is before it", holder.name, event.revision);
+            Violation::new("a free frame is not passed over", what)
+        };
+        // A planned frame comes after all that has begun.
+        let waited = match plain.status {
+            FrameStatus::Planned => (u64::MAX, handle),
+            _ => (plain.free_since().unwrap_or_default(), handle),
+        };
+        let is_before = |(other, begun): &(&Handle, &Plain)| {
+            let is_longer = |since: u64| !lasts(since, now) && (since, **other) < waited;
+            let is_begun = begun.status == FrameStatus::InProgress && begun.free_since().is_some_and(is_longer);
+            // What this command itself has released was not free before.
+            let is_free = is_begun && !together.iter().any(|event| event.handle == **other);
+            is_free && self.in_the_way_of_more(**other).is_none()
+        };
+        let begun = self.frames.iter().find(is_before).map(|(other, _)| *other);
+        let planned = || (plain.status == FrameStatus::Planned).then(|| self.planned_before(handle)).flatten();
+        begun.or_else(planned).map(unfair)
+    }
+
+    /// A planned frame that is free, and comes before another one of the same tree.
+    fn planned_before(&self, handle: Handle) -> Option<Handle> {
+        let mut top = handle;
+        while let Some(parent) = self.frames.get(&top)?.parent {
+            top = parent;
+        }
+        let mut next = vec![top];
+        while let Some(frame) = next.pop().filter(|frame| *frame != handle) {
+            let plain = self.frames.get(&frame)?;
+            if self.is_free_to_begin(frame, plain) {
+                return Some(frame);
+            }
+            next.extend(plain.children.iter().rev());
+        }
+        None
+    }
+
     /// How a frame stands, in words.
     pub(crate) fn stands(&self, handle: Handle) -> String {
         let Some(plain) = self.frames.get(&handle) else { return format!("{handle} is unknown") };
@@ -189,12 +267,14 @@ impl Oracle {
     /// A frame, other than this one, that a worker can begin: a planned one that was never held, with nothing in its
     /// way.
     pub(crate) fn free_frame(&self, other: Option<Handle>) -> Option<Handle> {
-        let is_free = |(handle, plain): &(&Handle, &Plain)| {
-            let is_new = plain.status == FrameStatus::Planned && plain.holder.is_none() && plain.is_work;
-            let is_left = is_new && plain.retried_as.is_none();
-            is_left && self.in_the_way(**handle).is_none() && !self.may_wait_above(plain)
-        };
+        let is_free = |(handle, plain): &(&Handle, &Plain)| self.is_free_to_begin(**handle, plain);
         self.frames.iter().filter(|(handle, _)| Some(**handle) != other).find(is_free).map(|(handle, _)| *handle)
+    }
+
+    fn is_free_to_begin(&self, handle: Handle, plain: &Plain) -> bool {
+        let is_new = plain.status == FrameStatus::Planned && plain.holder.is_none() && plain.is_work;
+        let is_left = is_new && plain.retried_as.is_none();
+        is_left && self.in_the_way(handle).is_none() && !self.may_wait_above(plain)
     }
 
     /// True if a frame may wait for something above it: for one that waits to begin, or for what that one needs, even
@@ -231,13 +311,22 @@ impl Oracle {
         holder.is_some_and(|holder| holder.kind == HolderKind::Worker)
     }
 
-    /// A planned part of a frame that is not done.
+    /// A part of a worker's frame that is not done: a frame that was planned below it, or below what was pushed there.
     pub(crate) fn part_left(&self, handle: Handle) -> Option<Handle> {
-        let is_left = |child: &&Handle| {
-            let part = &self.frames[*child];
-            part.was_planned && part.status.is_unfinished()
-        };
-        self.frames.get(&handle)?.children.iter().find(is_left).copied()
+        let mut next = vec![handle];
+        while let Some(frame) = next.pop() {
+            for child in &self.frames.get(&frame)?.children {
+                let part = &self.frames[child];
+                match part.status {
+                    FrameStatus::Planned => return Some(*child),
+                    FrameStatus::Failed if part.was_planned && part.retried_as.is_none() => return Some(*child),
+                    FrameStatus::InProgress | FrameStatus::Blocked if part.was_planned => return Some(*child),
+                    FrameStatus::InProgress | FrameStatus::Blocked => next.push(*child),
+                    _ => {}
+                }
+            }
+        }
+        None
     }
 
     /// How a stack differs from the events up to the same revision. `None`: it does not, or it is at another one.
@@ -304,14 +393,10 @@ impl Oracle {
 
     /// What prevents a worker from going on with a frame that has begun.
     fn in_the_way_of_more(&self, handle: Handle) -> Option<String> {
-        let plain = self.frames.get(&handle)?;
-        for child in &plain.children {
-            let part = &self.frames[child];
-            let is_left = part.status.is_unfinished() || part.status == FrameStatus::Failed;
-            if part.was_planned && part.retried_as.is_none() && is_left {
-                return Some(format!("its part {child} is {}", part.status));
-            }
+        if let Some(part) = self.part_left(handle) {
+            return Some(format!("its part {part} is {}", self.frames[&part].status));
         }
+        let plain = self.frames.get(&handle)?;
         self.end_above(plain.parent?)
     }
 
@@ -368,20 +453,14 @@ impl Oracle {
             }
             Change::StatusChanged { status, .. } => self.change_status(event, *status),
             Change::Invalidated { .. } => self.change(handle, |plain| plain.status = FrameStatus::Invalidated),
-            Change::Reopened { .. } => self.change(handle, |plain| plain.status = FrameStatus::InProgress),
-            Change::Answered { becomes: Some(status), .. } => self.change(handle, |plain| plain.status = *status),
+            Change::Reopened { .. } => self.change(handle, |plain| plain.take_status(FrameStatus::InProgress)),
+            Change::Answered { becomes: Some(status), .. } => self.change(handle, |plain| plain.take_status(*status)),
             Change::Identified { identity, .. } => self.change(handle, |plain| plain.title.clone_from(&identity.title)),
             Change::Held { holder } => self.change(handle, |plain| {
                 plain.holder = Some((**holder).clone());
                 plain.is_released = false;
             }),
-            Change::Released { release } => self.change(handle, |plain| {
-                plain.is_released = true;
-                // A frame that was put back is free from that time on.
-                if let (Release::PutBack { until }, Some(holder)) = (release, plain.holder.as_mut()) {
-                    holder.until = Some(*until);
-                }
-            }),
+            Change::Released { release } => self.change(handle, |plain| plain.let_go(event.time, release)),
             Change::IdReplaced { session_id } => {
                 if let Some(plain) = self.frames.get(&handle) {
                     self.ids.remove(&plain.id);
@@ -432,9 +511,10 @@ impl Oracle {
             decisions: frame.decisions.clone(),
             holder: frame.holder.as_deref().cloned(),
             is_released: false,
+            let_go_at: 0,
             retried_as: None,
             children: Vec::new(),
-            was_planned: frame.status == FrameStatus::Planned,
+            was_planned: frame.begun_at.is_some(),
             is_work: frame.no_work.is_none(),
         };
         self.frames.insert(handle, plain);
@@ -447,7 +527,7 @@ impl Oracle {
             let what = format!("{handle} is completed a second time, at event {}", event.revision);
             self.violations.push(Violation::new("each result comes once", what));
         }
-        self.change(handle, |plain| plain.status = status);
+        self.change(handle, |plain| plain.take_status(status));
     }
 
     fn edit(&mut self, handle: Handle, edit: &FrameEdit) {
@@ -488,8 +568,9 @@ impl Oracle {
             match key.as_str() {
                 "status" => {
                     let status = text(value).and_then(|status| status.parse().ok());
-                    status.into_iter().for_each(|status| self.change(handle, |plain| plain.status = status));
+                    status.into_iter().for_each(|status| self.change(handle, |plain| plain.take_status(status)));
                 }
+                "begunAt" => self.change(handle, |plain| plain.was_planned = !value.is_null()),
                 "title" => text(value).into_iter().for_each(|title| self.change(handle, |plain| plain.title = title)),
                 // A list that has only grown is cut to its former length.
                 "decisions" => self.change(handle, |plain| match value.as_u64() {
@@ -503,8 +584,10 @@ impl Oracle {
                 "holder" => {
                     let holder: Option<Holder> = serde_json::from_value(value.clone()).ok();
                     self.change(handle, |plain| {
-                        plain.is_released = holder.as_ref().is_none_or(|holder| holder.released.is_some());
+                        let released = holder.as_ref().and_then(|holder| holder.released.clone());
+                        plain.is_released = holder.is_none();
                         plain.holder = holder;
+                        released.iter().for_each(|released| plain.let_go(released.at, &released.how));
                     });
                 }
                 _ => {}

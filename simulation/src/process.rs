@@ -50,6 +50,7 @@ impl Process {
             number: self.number,
             is_dead: AtomicBool::new(false),
             is_struck: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
             session: AtomicU64::new(0),
         });
         let store = world.medium().store(fate.clone());
@@ -104,6 +105,16 @@ impl Process {
         }
     }
 
+    /// It was told that events that it knows are lost.
+    pub(crate) fn note_replaced(&self) {
+        self.open.iter().for_each(|(_, fate)| fate.is_replaced.store(true, Ordering::Relaxed));
+    }
+
+    /// True if it was told so.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.open.as_ref().is_some_and(|(_, fate)| fate.is_replaced.load(Ordering::Relaxed))
+    }
+
     /// True if it has died, and its actor does not know that yet.
     pub(crate) fn has_died(&self) -> bool {
         self.open.as_ref().is_some_and(|(_, fate)| fate.is_dead.load(Ordering::Relaxed))
@@ -128,6 +139,8 @@ pub(crate) struct ProcessFate {
     is_dead: AtomicBool,
     /// True if something has struck the present step, so that its commands may fail.
     is_struck: AtomicBool,
+    /// True if events that the process knows are lost.
+    is_replaced: AtomicBool,
     session: AtomicU64,
 }
 

@@ -165,6 +165,9 @@ impl World {
             self.tell(number, &|| "the process has died".to_owned());
             process.close();
             actor.die();
+        } else if process.is_replaced() {
+            // As the error advises, it opens the stack again.
+            process.close();
         }
         *self.actors[number].lock() = Some((process, actor));
         Step { strikes: struck, ..step.clone() }
@@ -332,9 +335,9 @@ impl World {
         }
     }
 
-    /// A worker was told that it has lost its frame.
-    pub(crate) fn check_lost(&self, hold: &Hold) {
-        let has_it = self.losses() == 0 && self.with_oracle(|oracle| oracle.has_it(hold));
+    /// A worker was told that it has lost its frame. `losses`: how often events were lost before it got the frame.
+    pub(crate) fn check_lost(&self, hold: &Hold, losses: usize) {
+        let has_it = self.losses() == losses && self.with_oracle(|oracle| oracle.has_it(hold));
         if has_it {
             let what = format!("{} has it in generation {}", hold.handle, hold.generation);
             self.fail(Violation::new("only who has lost a frame is refused", what));
@@ -429,7 +432,7 @@ impl World {
         events.retain(|event| event.revision <= left);
         *self.oracle.lock() = Oracle::of(&events);
         drop(events);
-        self.losses.fetch_add(1, Ordering::Relaxed);
+        self.losses.fetch_add(usize::from(lost > 0), Ordering::Relaxed);
         if !self.setting.is_durable {
             // It is not known which of the lines were synced.
             self.logged.lock().clear();

@@ -8,8 +8,10 @@ use support::Random;
 use super::{Actor, attempt};
 use crate::process::Process;
 
+/// A list that has lost most of its items looks like another one.
+const OTHER_LIST: &str = "duplicate_id";
 /// The refusals that an import can meet, because others act too.
-const REFUSALS: [&str; 2] = ["parent_closed", "duplicate_id"];
+const REFUSALS: [&str; 2] = ["parent_closed", OTHER_LIST];
 /// The most items of a list.
 const MOST: usize = 4;
 
@@ -18,6 +20,8 @@ pub(crate) struct Importer {
     /// For each item of the list: its number, and whether it is ticked.
     items: Vec<(usize, bool)>,
     made: usize,
+    /// Number of lists before this one.
+    lists: usize,
 }
 
 impl Importer {
@@ -46,15 +50,23 @@ impl Importer {
     }
 
     fn bring_up_to_date(&mut self, process: &mut Process) -> Result<(), Error> {
-        let mut text = format!("# List of {}\n\n", process.name());
+        let mut text = format!("# List {} of {}\n\n", self.lists, process.name());
         for (number, is_ticked) in &self.items {
             // Writing into a text cannot fail.
             let _ = writeln!(text, "- [{}] Item {number}", if *is_ticked { "x" } else { " " });
         }
-        let Ok(plan) = import::frames(&text) else { return Ok(()) };
+        if self.items.is_empty() {
+            // Nothing says that such a text is a list.
+            return Ok(());
+        }
+        let plan = import::frames(&text).unwrap_or_else(|error| panic!("a check list is a plan: {error}"));
         let plan = plan.with_prefix(&format!("{}-", process.name()));
         let stack = process.stack()?;
-        attempt(process, "bring up to date", &REFUSALS, || stack.bring_up_to_date(&plan, None)).map(drop)
+        let updated = attempt(process, "bring up to date", &REFUSALS, || stack.bring_up_to_date(&plan, None));
+        if updated.as_ref().is_err_and(|error| error.code() == OTHER_LIST) {
+            self.lists += 1;
+        }
+        updated.map(drop)
     }
 }
 

@@ -161,17 +161,13 @@ impl Answered {
 }
 
 /// Looks at the answer of a command.
-fn answered<T>(process: &mut Process, command: &str, result: Result<T, Error>, refusals: &[&str]) -> Result<T, Error> {
+fn answered<T>(process: &Process, command: &str, result: Result<T, Error>, refusals: &[&str]) -> Result<T, Error> {
     process.tell(|| match &result {
         Ok(_) => format!("{command}: done"),
         Err(error) => format!("{command}: {} ({error})", error.code()),
     });
     if let Err(error) = &result {
         judge(process, command, error.code(), error, refusals);
-        if error.code() == "replaced" {
-            // As the error advises.
-            process.close();
-        }
     }
     result
 }
@@ -180,6 +176,9 @@ fn answered<T>(process: &mut Process, command: &str, result: Result<T, Error>, r
 /// because events are lost. `text`: its message.
 pub(crate) fn judge(process: &Process, command: &str, code: &str, text: &dyn Display, refusals: &[&str]) {
     let world = process.world();
+    if code == "replaced" {
+        process.note_replaced();
+    }
     let is_expected = match code {
         _ if process.has_died() || refusals.contains(&code) => true,
         "replaced" => world.losses() > 0,

@@ -8,8 +8,8 @@ use super::{Actor, attempt, attempt_marked};
 use crate::oracle::Violation;
 use crate::process::Process;
 
-/// With these a worker has lost its frame.
-const LOST: [&str; 2] = ["hold_lost", "not_free"];
+/// With these a worker has lost its frame. A frame that events have made that are lost is unknown.
+const LOST: [&str; 3] = ["hold_lost", "not_free", "unknown_frame"];
 
 #[derive(Default)]
 pub(crate) struct Worker {
@@ -19,6 +19,8 @@ pub(crate) struct Worker {
 /// The work that a worker is doing.
 struct Task {
     hold: Hold,
+    /// How often events were lost before it was held.
+    losses: usize,
     lease: u64,
     /// When the work is done.
     due: u64,
@@ -52,7 +54,7 @@ impl Worker {
             _ => Finish::Done(results),
         };
         let due = world.time().now() + random.below(3 * lease as usize) as u64;
-        self.task = Some(Task { hold, lease, due, finish, mark });
+        self.task = Some(Task { hold, losses: world.losses(), lease, due, finish, mark });
         Ok(())
     }
 
@@ -96,7 +98,7 @@ impl Worker {
         if let Err(error) = &result
             && LOST.contains(&error.code())
         {
-            process.world().check_lost(&task.hold);
+            process.world().check_lost(&task.hold, task.losses);
             return Ok(true);
         }
         result
@@ -118,8 +120,10 @@ impl Worker {
             0 => attempt_marked(process, "decide", &mark, &LOST, || own.add_decision(frame, &mark)),
             1 => {
                 let part = NewFrame::new("Part").below(frame);
-                attempt(process, "plan a part", &["hold_lost", "not_free", "parent_closed"], || own.plan(part))
-                    .map(drop)
+                attempt(process, "plan a part", &["hold_lost", "not_free", "unknown_frame", "parent_closed"], || {
+                    own.plan(part)
+                })
+                .map(drop)
             }
             2 => attempt(process, "standing", &LOST, || stack.work().standing(&task.hold)).map(drop),
             _ => attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease)).map(drop),
@@ -143,11 +147,11 @@ impl Worker {
             world.fail(Violation::new("what was stopped is not finished", what));
         }
         if finished.status == FrameStatus::Completed {
-            Self::check_finished(process, hold);
+            Self::check_finished(process, task);
         }
         if random.once_in(6) {
             let again = attempt(process, "finish again", &LOST, run);
-            if again.is_ok() && world.losses() == 0 {
+            if again.is_ok() && world.losses() == task.losses {
                 let what = format!("{} was finished twice in generation {}", hold.handle, hold.generation);
                 world.fail(Violation::new("each result comes once", what));
             }
@@ -156,8 +160,8 @@ impl Worker {
     }
 
     /// Only the result of the newest holder counts, and what a worker completes has no planned part left.
-    fn check_finished(process: &Process, hold: &Hold) {
-        let world = process.world();
+    fn check_finished(process: &Process, task: &Task) {
+        let (world, hold) = (process.world(), &task.hold);
         if let Some(part) = world.with_oracle(|oracle| oracle.part_left(hold.handle)) {
             let what = format!("{} is completed, but {part} below it is not done", hold.handle);
             world.fail(Violation::new("a frame comes after its parts", what));
@@ -165,7 +169,7 @@ impl Worker {
         let newest = world.with_oracle(|oracle| {
             oracle.frame(hold.handle).and_then(|plain| plain.holder.as_ref()).map(|holder| holder.generation)
         });
-        if newest.is_some_and(|newest| newest > hold.generation) && world.losses() == 0 {
+        if newest.is_some_and(|newest| newest > hold.generation) && world.losses() == task.losses {
             let what =
                 format!("{} was finished in generation {}, but {newest:?} holds it", hold.handle, hold.generation);
             world.fail(Violation::new("only the newest holder counts", what));
