@@ -142,7 +142,8 @@ impl Conversation {
         let folded = fold(Wire::Anthropic, &request, &settings);
         // The handles of frames that are lost are given again: then one handle can mean two frames.
         let is_clear = self.losses == process.world().losses();
-        // The answer of a push can be lost; what is folded may then be all that has said where the conversation was.
+        // The answer of a push can be lost; what is folded may then be all that has said where the conversation was. The
+        // same is true of a frame to which the conversation has gone back from another task.
         let is_whole = is_clear && self.transcript.is_whole();
         let is_stable = !is_whole || fold(Wire::Anthropic, &folded.text, &settings).text == folded.text;
         let twice = (!is_stable).then(|| "folding twice is not the same as folding once".to_owned());

@@ -119,12 +119,13 @@ impl Transcript {
         self.calls().filter_map(|call| call.place().flatten())
     }
 
-    /// True if it has the beginning of each frame before the conversation was in it.
+    /// True if it has the beginning of each frame before the conversation was in it, and the conversation has gone back
+    /// to no frame from another one.
     pub(super) fn is_whole(&self) -> bool {
         let mut begun = BTreeSet::new();
         self.calls().all(|call| {
-            begun.extend(call.begun());
-            call.place().flatten().is_none_or(|place| begun.contains(&place))
+            let is_new = call.begun().is_none_or(|frame| begun.insert(frame));
+            is_new && call.place().flatten().is_none_or(|place| begun.contains(&place))
         })
     }
 
