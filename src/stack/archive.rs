@@ -67,6 +67,11 @@ impl Archive for StackArchive {
             tree.apply_owned(event);
             Ok(())
         })?;
+        if tree.revision() < revision {
+            // A failover can lose events.
+            let message = format!("the events end at {}, before event {revision}", tree.revision());
+            return Err(Error::json("the history", message));
+        }
         let frames = tree.archived_tree(handle);
         // A frame of the base that could not be read has a placeholder. Events of the frame are applied to
         // the placeholder.
