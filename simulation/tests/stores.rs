@@ -273,7 +273,9 @@ fn a_compaction_during_an_examination_is_no_damage() {
     for at in READS {
         for number in 1..20 {
             let (medium, writer) = compacted_in_part();
-            let compact = move || drop(writer.history().compact(u64::MAX).unwrap());
+            let compact = move || {
+                writer.history().compact(u64::MAX).unwrap();
+            };
             let (reader, fate) = Meanwhile::open(&medium, StackOptions::default(), at, compact);
             fate.count_from(number);
             assert_eq!(reader.history().check().unwrap(), [""; 0], "a compaction before the {number}th {at:?}");

@@ -65,8 +65,9 @@ pub(super) fn catch_up(
         }
         if !news.is_empty() {
             // The store has read news that the tree does not get if this fails.
-            missed = snapshot(store).inspect_err(|_| *is_incomplete = true)?.saturating_sub(known);
-            reads_again = missed > 0 && !has_snapshot;
+            let newest = snapshot(store).inspect_err(|_| *is_incomplete = true)?;
+            missed = newest.saturating_sub(known);
+            reads_again = newest < archived || missed > 0 && !has_snapshot;
         }
         let mirror = mirror.as_deref_mut();
         if missed > 0 && !reads_again {
@@ -85,8 +86,12 @@ pub(super) fn catch_up(
                 *is_incomplete |= tree.failures() > before;
                 followed
             });
-            // Meanwhile another process may have made a snapshot, so that the archive is newer than this tree.
             reads_again = *is_incomplete || matches!(followed, Err(Error::Json { .. }));
+            if followed.is_err() && !reads_again {
+                // Meanwhile another process may have made a snapshot, or a failover may have lost one. Then the archive
+                // is not the one that this tree knows.
+                reads_again = snapshot(store).inspect_err(|_| *is_incomplete = true)? != newest;
+            }
             if !reads_again {
                 followed?;
             }
