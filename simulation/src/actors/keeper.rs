@@ -17,8 +17,12 @@ impl Keeper {
         match random.below(60) {
             0..=23 => {
                 process.begin_command("refresh");
+                let losses = world.losses();
                 process.refresh(&stack)?;
-                world.check_tree(&stack);
+                // Who has read events that are lost meanwhile is told so at the next call.
+                if losses == world.losses() {
+                    world.check_tree(&stack);
+                }
                 Ok(())
             }
             24..=35 => {
