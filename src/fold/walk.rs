@@ -232,11 +232,12 @@ impl<'a, 'b> Walk<'a, 'b> {
                     self.since_task = (place + 1, self.segments.len());
                 }
             }
-            (CallRole::Record, _) => {
-                self.record(subject, call, place);
+            _ => {
+                if role == CallRole::Record {
+                    self.record(subject, call, place);
+                }
                 self.left_unseen(now.filter(|_| is_sure), place);
             }
-            _ => self.left_unseen(now.filter(|_| is_sure), place),
         }
         if let Some(segment) = self.path.last() {
             self.behind.insert(place, *segment);

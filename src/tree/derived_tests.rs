@@ -231,6 +231,14 @@ fn what_is_kept_is_what_would_be_made() {
     assert!(reached.len() == FrameStatus::ALL.len() && reached.values().all(|count| *count > 20), "{reached:?}");
 }
 
+/// The snapshot of a tree that is completely in memory: its head, its unfinished trees, and its archive.
+fn snapshot(tree: &mut Tree) -> (String, Vec<u8>, Arc<Kept>) {
+    let archive = Arc::new(Kept::default());
+    tree.use_archive(archive.clone());
+    archive.take(tree.unarchived());
+    (tree.snapshot_head(), tree.pack_unfinished().unwrap(), archive)
+}
+
 /// The indexes that a tree has at once when it is opened.
 fn opened_indexes(tree: &Tree) -> [String; 10] {
     let ordered = |map: &dyn Fn() -> Vec<String>| {
@@ -259,8 +267,6 @@ fn an_opened_tree_has_all_its_indexes() {
     let (mut seen, mut unread) = ([0; 10], 0);
     for seed in 0..40 {
         let mut walk = Walk { tree: Tree::new(), number: seed, now: 1_000 };
-        let archive = Arc::new(Kept::default());
-        walk.tree.use_archive(archive.clone());
         (0..100).for_each(|number| plan(&mut walk.tree, &format!("plan {number}"), None, &[]));
         for step in 0..150 {
             walk.step(step);
@@ -283,9 +289,7 @@ fn an_opened_tree_has_all_its_indexes() {
                 _ => {}
             }
         }
-        let tree = walk.tree;
-        archive.take(tree.unarchived());
-        let (head, unfinished) = (tree.snapshot_head(), tree.pack_unfinished().unwrap());
+        let (head, unfinished, archive) = snapshot(&mut walk.tree);
         let [packed, whole] =
             [&unfinished[..], &[]].map(|piece| Tree::of_snapshot(&head, piece, archive.clone(), false).unwrap());
         unread += packed.nodes.all_packed().count();
@@ -298,16 +302,13 @@ fn an_opened_tree_has_all_its_indexes() {
     assert!(unread > 500, "{unread} frames were not read");
 }
 
-/// What a tree keeps is also right if it was made while most frames were packed.
+/// A tree makes indexes while most of its frames are packed. They stay right.
 #[test]
 fn what_is_kept_of_packed_frames_is_what_would_be_made() {
     for seed in 0..60 {
         let mut walk = Walk { tree: Tree::new(), number: seed, now: 1_000 };
         (0..70).for_each(|step| walk.step(step));
-        let archive = Arc::new(Kept::default());
-        walk.tree.use_archive(archive.clone());
-        archive.take(walk.tree.unarchived());
-        let (head, unfinished) = (walk.tree.snapshot_head(), walk.tree.pack_unfinished().unwrap());
+        let (head, unfinished, archive) = snapshot(&mut walk.tree);
         walk.tree = Tree::of_snapshot(&head, &unfinished, archive, false).unwrap();
         walk.tree.ready().count();
         for step in 70..100 {

@@ -688,27 +688,20 @@ pub(super) mod tests {
     /// done half of them.
     fn real_plan(headings: usize) -> Tree {
         let frame = |number: usize| {
-            let heading = number / 20;
-            let mut frame = Frame {
-                session_id: format!("task {number}"),
+            let place = number % 20;
+            let id = |number: usize| format!("task {number}");
+            Frame {
+                session_id: id(number),
                 title: format!("Task {number}"),
                 status: FrameStatus::Planned,
                 priority: Priority::new(number as u64 % 5),
-                parent_session_id: Some(format!("task {}", heading * 20)),
-                depends_on: vec![format!("task {}", number - number % 2)],
+                parent_session_id: Some(if place == 0 { "plan".into() } else { id(number - place) }),
+                depends_on: if place > 2 && place % 2 == 1 { vec![id(number - 1)] } else { Vec::new() },
+                no_work: (place == 0).then(|| "heading".into()),
                 ..Frame::default()
-            };
-            match number % 20 {
-                0 => (frame.no_work, frame.parent_session_id) = (Some("heading".into()), Some("plan".into())),
-                1 | 2 => {}
-                place if place % 2 == 0 => frame.depends_on.clear(),
-                _ => {}
             }
-            frame.depends_on.retain(|other| *other != frame.session_id && number % 20 > 2);
-            frame
         };
-        let plan = Frame { session_id: "plan".into(), no_work: Some("plan".into()), ..frame(0) };
-        let plan = Frame { parent_session_id: None, ..plan };
+        let plan = Frame { session_id: "plan".into(), parent_session_id: None, ..frame(0) };
         let mut tree = Tree::new();
         execute(
             &mut tree,
@@ -723,7 +716,7 @@ pub(super) mod tests {
         tree
     }
 
-    /// What asks about a whole plan, and what changes one frame, reads the images of few frames.
+    /// A question about a whole plan, and a command about one frame, read the images of few frames.
     #[test]
     fn the_work_on_a_real_plan_unpacks_few_frames() {
         let (tree, ..) = opened_again(real_plan(100));
