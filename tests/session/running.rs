@@ -704,6 +704,29 @@ fn frames_of_a_parent_that_has_ended_do_not_begin() {
     assert_eq!(frame.status, FrameStatus::Planned);
 }
 
+/// The host makes a session, and meanwhile another process ends the frame above.
+#[test]
+fn a_frame_whose_parent_ends_while_its_session_is_made_does_not_begin() {
+    let stack = Stack::in_memory();
+    let _ = stack.host().configure(HostSettings::default().tools(ToolSet::all()));
+    let report = |event: Value| stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+    let _ = report(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}));
+    let _ =
+        report(json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"}));
+    let sub_task = json!({"title": "Cart", "successCriteria": "It works", "successCriteriaCompacted": ""});
+    let called = tools::call(&stack, "root", "stack_frame_push", &sub_task.to_string());
+    let call = called.call.expect("the call runs");
+    stack.pop("root", PopStatus::Failed, "There is no money").unwrap();
+    let effects = report(json!({"kind": "callStarted", "call": call, "sessionID": "cart"}));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt { .. })), "{effects:?}");
+    let answer = effects.iter().find_map(|effect| match effect {
+        Effect::Answer { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert!(answer.is_some_and(|text| text.contains("frame f1 is failed")), "{effects:?}");
+    assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::Planned);
+}
+
 #[test]
 fn what_others_block_keeps_its_results() {
     let folder = tempdir().unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use super::adding::check_parent;
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, HolderKind, Release};
@@ -32,7 +33,7 @@ impl Draft<'_> {
             self.replace_id(handle, session_id)?;
         }
         match node.status() {
-            FrameStatus::Planned => self.begin(handle)?,
+            FrameStatus::Planned => self.begin_in_session(handle)?,
             FrameStatus::InProgress => self.go_on(handle)?,
             _ => self.set_status(handle, FrameStatus::InProgress, None, None)?,
         }
@@ -51,10 +52,17 @@ impl Draft<'_> {
         self.check_free(handle)?;
         self.replace_id(handle, id)?;
         match record.status {
-            FrameStatus::Planned => self.begin(handle),
+            FrameStatus::Planned => self.begin_in_session(handle),
             FrameStatus::InProgress => self.go_on(handle),
             _ => self.set_status(handle, FrameStatus::InProgress, None, None),
         }
+    }
+
+    /// Begins a planned frame in a session. The frame above it can have ended while the session was made.
+    fn begin_in_session(&mut self, handle: Handle) -> Result<()> {
+        let parent = self.tree.node(handle).parent();
+        parent.map_or(Ok(()), |parent| check_parent(self.tree, parent, FrameStatus::InProgress))?;
+        self.begin(handle)
     }
 
     pub(super) fn end_call(&mut self, handle: Handle, host: &str, interrupted: bool) {
