@@ -543,8 +543,8 @@ fuzz: $(CARGO_FUZZ)
 
 # Plants the faults of simulation/faults, and says which of them the simulation and the other tests catch. Takes an hour
 # or two on two cores with them: make plant-faults OPTIONS="--tests --write"
-plant-faults:
-	scripts/plant-faults --cargo $(CARGO) $(OPTIONS)
+plant-faults: $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER)
+	NEXTEST_PROFILE=short $(SHORT) scripts/plant-faults --cargo $(CARGO) $(OPTIONS)
 
 # Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000
 # commands each, 250 kills for each kill test, a stack of 100,000 frames, ten million commands in simulated

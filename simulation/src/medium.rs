@@ -77,6 +77,8 @@ pub trait Fate: Send + Sync {
     fn strike(&self, call: Call) -> Outcome;
     /// A call waits for a lock that another process has, for this time.
     fn wait(&self, span: Duration);
+    /// The connection is broken, or the server has ended the transaction.
+    fn breaks(&self) {}
     /// False: a commit is acknowledged and forgotten. No real medium does that; it shows that the rules see it.
     fn keeps(&self) -> bool {
         true
@@ -255,6 +257,7 @@ impl SimulatedStore {
         self.failovers = shared.failovers;
         if is_ended || is_broken {
             *self.session.0.lock() = None;
+            self.fate.breaks();
             let what = if is_broken { "the connection is broken" } else { "the server has ended the transaction" };
             return Err(self.medium.disconnected(what, false));
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use callstack_core::frame::{Holder, Release};
+use callstack_core::tree::Node;
 use callstack_core::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Stack};
 use serde_json::{Map, Value};
 
@@ -32,12 +33,11 @@ pub(crate) struct Plain {
     pub(crate) status: FrameStatus,
     pub(crate) depends_on: Vec<Handle>,
     pub(crate) results: Option<String>,
-    title: String,
+    pub(crate) title: String,
     decisions: Vec<String>,
     pub(crate) holder: Option<Holder>,
-    pub(crate) is_released: bool,
-    /// Since when the frame is free, if its holder has let it go. Milliseconds since the Unix epoch.
-    let_go_at: u64,
+    /// From when on the frame is free, if its holder has let it go. Milliseconds since the Unix epoch.
+    free_at: Option<u64>,
     pub(crate) retried_as: Option<Handle>,
     pub(crate) children: Vec<Handle>,
     /// True if it was begun after it was planned.
@@ -47,6 +47,26 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    /// True if a frame of a tree is the same.
+    fn is(&self, node: &Node) -> bool {
+        let record = node.record();
+        let of = |holder: &Holder| (holder.generation, holder.until);
+        let is_held_alike = match (record.holder.as_deref(), &self.holder) {
+            (None, None) => true,
+            (Some(here), Some(said)) => of(here) == of(said) && here.name == said.name,
+            _ => false,
+        };
+        let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
+        let needs = node.dependencies();
+        let is_needing_alike = needs == self.depends_on || sorted(needs) == sorted(&self.depends_on);
+        let is_linked_alike = node.parent() == self.parent && node.children() == self.children;
+        let is_told_alike = record.title == self.title && record.results == self.results;
+        let is_named_alike = node.session_id() == self.id && node.retried_as() == self.retried_as;
+        node.status() == self.status
+            && (is_held_alike && is_needing_alike && is_linked_alike)
+            && (is_told_alike && is_named_alike && record.decisions == self.decisions)
+    }
+
     fn take_status(&mut self, status: FrameStatus) {
         self.was_planned |= self.status == FrameStatus::Planned && status.is_open();
         self.status = status;
@@ -54,20 +74,27 @@ impl Plain {
 
     /// Its holder lets it go.
     fn let_go(&mut self, at: u64, release: &Release) {
-        self.is_released = true;
-        self.let_go_at = at;
-        // A frame that was put back is free from that time on.
-        if let (Release::PutBack { until }, Some(holder)) = (release, &mut self.holder) {
-            holder.until = Some(*until);
-            self.let_go_at = *until;
-        }
+        self.free_at = Some(match release {
+            Release::PutBack { until } => *until,
+            // Its lease may have ended before.
+            _ => self.holder.as_ref().and_then(|holder| holder.until).map_or(at, |until| until.min(at)),
+        });
+    }
+
+    /// When its holder has it no more: when it has let it go, or at the end of the lease. Milliseconds since the Unix
+    /// epoch. `None`: there is no such time.
+    fn held_until(&self) -> Option<u64> {
+        self.free_at.or_else(|| self.holder.as_ref()?.until)
     }
 
     /// Since when no worker has the frame, if a worker has begun it. Milliseconds since the Unix epoch.
     fn free_since(&self) -> Option<u64> {
-        let holder = self.holder.as_ref().filter(|holder| holder.kind == HolderKind::Worker)?;
-        let until = holder.until.unwrap_or(u64::MAX);
-        Some(if self.is_released { until.min(self.let_go_at) } else { until })
+        self.is_of_worker().then(|| self.held_until().unwrap_or(u64::MAX))
+    }
+
+    /// True if a worker was the last to hold it.
+    fn is_of_worker(&self) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.kind == HolderKind::Worker)
     }
 }
 
@@ -131,6 +158,27 @@ impl Oracle {
         self.frames.get(&handle)
     }
 
+    /// What is missing of what was said about a frame, unless it is so.
+    pub(crate) fn unless(&self, handle: Handle, said: &str, is_so: impl FnOnce(&Plain) -> bool) -> Option<String> {
+        let is_so = self.frames.get(&handle).is_some_and(is_so);
+        (!is_so).then(|| format!("{handle} was said to be {said}, and is not: {:?}", self.frames.get(&handle)))
+    }
+
+    /// As [`Oracle::unless`], of the status of a frame.
+    pub(crate) fn unless_status(&self, handle: Handle, status: FrameStatus) -> Option<String> {
+        self.unless(handle, status.as_str(), |plain| plain.status == status)
+    }
+
+    /// As [`Oracle::unless`], of the place of a frame: directly before a sibling.
+    pub(crate) fn unless_before(&self, handle: Handle, sibling: Handle) -> Option<String> {
+        let parent = |handle: Handle| self.frames.get(&handle).and_then(|plain| plain.parent);
+        // Roots have no list of children.
+        let siblings = parent(sibling).and_then(|parent| self.frames.get(&parent)).map(|plain| &plain.children[..]);
+        let is_before = siblings.is_none_or(|siblings| siblings.windows(2).any(|pair| pair == [handle, sibling]));
+        let is_beside = parent(handle) == parent(sibling);
+        self.unless(handle, &format!("before {sibling}"), |_| is_beside && is_before)
+    }
+
     /// The newest attempt at the work of a frame.
     pub(crate) fn newest(&self, handle: Handle) -> Handle {
         let mut newest = handle;
@@ -162,29 +210,30 @@ impl Oracle {
             let what = format!("{handle} goes on at event {revision}, but {what}");
             Violation::new("nothing goes on before what it needs", what)
         };
-        match (holder.kind, plain.status) {
-            // A conversation can begin a frame before its parts, and works on them in it.
-            (HolderKind::Conversation, FrameStatus::Planned) if holder.name.starts_with("conversation") => {
+        let broken = match (holder.kind, plain.status) {
+            // A conversation and a host can begin a frame before its parts, and work on them in it.
+            (HolderKind::Conversation | HolderKind::Host, FrameStatus::Planned) => {
                 self.needs_in_the_way(handle).map(begins)
             }
             (HolderKind::Worker, FrameStatus::Planned) => self.in_the_way(handle).map(begins),
-            (HolderKind::Worker, FrameStatus::InProgress) => {
-                let is_released_now =
-                    |other: &Arc<Event>| other.handle == handle && matches!(other.change, Change::Released { .. });
-                let has_it = |last: &&Holder| {
-                    last.kind == HolderKind::Worker && !plain.is_released && !has_ended(last, event.time)
-                };
-                let taken = last.filter(has_it).filter(|_| !together.iter().any(is_released_now)).map(|last| {
-                    let what = format!(
-                        "{handle} went from {} to {} at {}, before the end of the lease at {:?}",
-                        last.name, holder.name, event.time, last.until
-                    );
-                    Violation::new("a frame has one holder", what)
-                });
-                self.in_the_way_of_more(handle).map(goes_on).or(taken)
-            }
+            (HolderKind::Worker, FrameStatus::InProgress) => self.in_the_way_of_more(handle).map(goes_on),
             _ => None,
-        }
+        };
+        // Nobody takes a frame that a worker has.
+        let is_released_now =
+            |other: &Arc<Event>| other.handle == handle && matches!(other.change, Change::Released { .. });
+        let has_it = |last: &&Holder| {
+            let is_held = plain.status == FrameStatus::InProgress && plain.free_at.is_none();
+            is_held && last.kind == HolderKind::Worker && !has_ended(last, event.time)
+        };
+        let taken = last.filter(has_it).filter(|_| !together.iter().any(is_released_now)).map(|last| {
+            let what = format!(
+                "{handle} went from {} to {} at {}, before the end of the lease at {:?}",
+                last.name, holder.name, event.time, last.until
+            );
+            Violation::new("a frame has one holder", what)
+        });
+        broken.or(taken)
     }
 
     /// What is unfair in a hold. Among the frames that workers have begun, the one that has waited longest is next; if
@@ -293,7 +342,7 @@ impl Oracle {
     /// Milliseconds since the Unix epoch.
     pub(crate) fn last_end(&self, now: u64) -> u64 {
         let holders = self.frames.values().filter(|plain| plain.status.is_unfinished());
-        let ends = holders.filter_map(|plain| plain.holder.as_ref()?.until).filter(|until| lasts(*until, now));
+        let ends = holders.filter_map(Plain::held_until).filter(|until| lasts(*until, now));
         ends.max().unwrap_or(now)
     }
 
@@ -301,14 +350,13 @@ impl Oracle {
     pub(crate) fn has_it(&self, hold: &Hold) -> bool {
         self.frames.get(&hold.handle).is_some_and(|plain| {
             let is_newest = plain.holder.as_ref().is_some_and(|holder| holder.generation == hold.generation);
-            is_newest && !plain.is_released && plain.status == FrameStatus::InProgress
+            is_newest && plain.free_at.is_none() && plain.status == FrameStatus::InProgress
         })
     }
 
     /// True if a worker was the last to hold a frame.
     pub(crate) fn is_of_worker(&self, handle: Handle) -> bool {
-        let holder = self.frames.get(&handle).and_then(|plain| plain.holder.as_ref());
-        holder.is_some_and(|holder| holder.kind == HolderKind::Worker)
+        self.frames.get(&handle).is_some_and(Plain::is_of_worker)
     }
 
     /// A part of a worker's frame that is not done: a frame that was planned below it, or below what was pushed there.
@@ -338,21 +386,11 @@ impl Oracle {
             if tree.len() != self.frames.len() {
                 return Some(format!("it has {} frames, and its events say {}", tree.len(), self.frames.len()));
             }
-            let of = |holder: Option<&Holder>| holder.map(|holder| (holder.name.clone(), holder.generation));
-            self.frames.iter().find_map(|(handle, plain)| {
-                let node = tree.node(*handle);
-                let held = node.record().holder.as_deref();
-                let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
-                let here = (node.status(), node.session_id(), node.parent(), of(held));
-                let here = (here, node.children(), node.retried_as(), sorted(node.dependencies()));
-                let record = node.record();
-                let here = (here, record.title.as_str(), &record.results, &record.decisions);
-                let held = plain.holder.as_ref();
-                let said = (plain.status, plain.id.as_str(), plain.parent, of(held));
-                let said = (said, &plain.children[..], plain.retried_as, sorted(&plain.depends_on));
-                let said = (said, plain.title.as_str(), &plain.results, &plain.decisions);
-                (here != said).then(|| format!("{handle} is {here:?}, and its events say {said:?}"))
-            })
+            let is_different = |(handle, plain): &(&Handle, &Plain)| !plain.is(&tree.node(**handle));
+            let (handle, plain) = self.frames.iter().find(is_different)?;
+            let node = tree.node(*handle);
+            let here = (node.status(), node.session_id(), node.parent(), node.children(), node.retried_as());
+            Some(format!("{handle} is {here:?}, {:?}, and its events say {plain:?}", node.record()))
         });
         found.unwrap_or_else(|error| (error.code() != "replaced").then(|| error.to_string()))
     }
@@ -458,7 +496,7 @@ impl Oracle {
             Change::Identified { identity, .. } => self.change(handle, |plain| plain.title.clone_from(&identity.title)),
             Change::Held { holder } => self.change(handle, |plain| {
                 plain.holder = Some((**holder).clone());
-                plain.is_released = false;
+                plain.free_at = None;
             }),
             Change::Released { release } => self.change(handle, |plain| plain.let_go(event.time, release)),
             Change::IdReplaced { session_id } => {
@@ -510,8 +548,7 @@ impl Oracle {
             title: frame.title.clone(),
             decisions: frame.decisions.clone(),
             holder: frame.holder.as_deref().cloned(),
-            is_released: false,
-            let_go_at: 0,
+            free_at: None,
             retried_as: None,
             children: Vec::new(),
             was_planned: frame.begun_at.is_some(),
@@ -585,7 +622,7 @@ impl Oracle {
                     let holder: Option<Holder> = serde_json::from_value(value.clone()).ok();
                     self.change(handle, |plain| {
                         let released = holder.as_ref().and_then(|holder| holder.released.clone());
-                        plain.is_released = holder.is_none();
+                        plain.free_at = None;
                         plain.holder = holder;
                         released.iter().for_each(|released| plain.let_go(released.at, &released.how));
                     });

@@ -1,10 +1,11 @@
 //! A process of a machine, which has the stack open, and what happens to its calls.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callstack_core::{Error, Event, Stack};
+use callstack_core::frame::Release;
+use callstack_core::{Change, Error, Event, Stack};
 
 use crate::actors::judge;
 use crate::medium::{Call, Fate, Outcome};
@@ -52,6 +53,7 @@ impl Process {
             is_struck: AtomicBool::new(false),
             is_replaced: AtomicBool::new(false),
             session: AtomicU64::new(0),
+            committed: AtomicUsize::new(0),
         });
         let store = world.medium().store(fate.clone());
         fate.session.store(store.number(), Ordering::Relaxed);
@@ -72,12 +74,12 @@ impl Process {
     /// Those of [`Stack::refresh`].
     pub(crate) fn refresh(&self, stack: &Stack) -> Result<(), Error> {
         let world = self.world();
-        let acted = world.steps();
+        let moment = world.moment();
         if let Err(error) = stack.refresh() {
             judge(self, "refresh", error.code(), &error, &[]);
             return Err(error);
         }
-        if acted == world.steps() {
+        if moment == world.moment() {
             let committed = world.with_oracle(Oracle::revision);
             let known = stack.read(|tree| tree.revision())?;
             if known < committed {
@@ -86,6 +88,11 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// Number of events that it has committed since it has opened the stack, but for interruptions of others.
+    pub(crate) fn committed(&self) -> usize {
+        self.open.as_ref().map_or(0, |(_, fate)| fate.committed.load(Ordering::Relaxed))
     }
 
     /// True if something has struck its present step.
@@ -142,6 +149,8 @@ pub(crate) struct ProcessFate {
     /// True if events that the process knows are lost.
     is_replaced: AtomicBool,
     session: AtomicU64,
+    /// Number of events that it has committed, but for interruptions of others.
+    committed: AtomicUsize,
 }
 
 impl ProcessFate {
@@ -244,6 +253,10 @@ impl Fate for ProcessFate {
         !self.world.upgrade().as_ref().is_some_and(is_forgetful)
     }
 
+    fn breaks(&self) {
+        self.is_struck.store(true, Ordering::Relaxed);
+    }
+
     fn wait(&self, span: Duration) {
         self.is_struck.store(true, Ordering::Relaxed);
         self.world.upgrade().into_iter().for_each(|world| world.time().pass(span.as_millis() as u64));
@@ -252,6 +265,10 @@ impl Fate for ProcessFate {
     fn committed(&self, events: &[Arc<Event>]) {
         let Some(world) = self.world.upgrade() else { return };
         world.committed(events);
+        // Who notes that others were interrupted does so beside its command.
+        let is_own =
+            |event: &&Arc<Event>| !matches!(event.change, Change::Released { release: Release::Interrupted {} });
+        self.committed.fetch_add(events.iter().filter(is_own).count(), Ordering::Relaxed);
         if world.setting().is_durable {
             world.medium().sync();
         }

@@ -31,6 +31,8 @@ pub struct Setting {
     pub is_adversarial: bool,
     /// When the storm is over, the first frame that a worker gets does this to each worker.
     pub poison: Option<Poison>,
+    /// True: in the end all that is done is compacted.
+    pub is_compacted: bool,
     /// True: it is one of [`Setting::swarm`].
     pub is_swarm: bool,
     /// True: the medium forgets some of the commits that it has acknowledged.
@@ -137,6 +139,7 @@ impl Setting {
             weather,
             is_adversarial,
             poison: [None, Some(Poison::Kills), Some(Poison::IsPutBack)][random.below(3)],
+            is_compacted: random.once_in(2),
             is_swarm: false,
             is_forgetful: false,
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use callstack_core::tree::Parts;
-use callstack_core::{Context, Event, FrameStatus, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
+use callstack_core::{Context, Event, Handle, Hold, LogQuery, Settings, Stack, StackOptions};
 use parking_lot::Mutex;
 use support::Random;
 
@@ -58,6 +58,14 @@ pub struct World {
     /// Number of commands that a stack has begun to decide.
     commands: AtomicU64,
     marks: AtomicU64,
+}
+
+/// A moment: as long as it is the present one, no other actor has acted, and no events were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    steps: u64,
+    /// How often events were lost before it.
+    pub(crate) losses: usize,
 }
 
 /// A step that is under way.
@@ -173,6 +181,15 @@ impl World {
         Step { strikes: struck, ..step.clone() }
     }
 
+    /// All frames are done: each actor does what it still has to do.
+    pub(crate) fn end_actors(&self) {
+        for place in &self.actors {
+            if let Some((process, actor)) = &mut *place.lock() {
+                actor.end(process, &mut Random::new(self.commands()));
+            }
+        }
+    }
+
     /// The step that a panic has cut off, with what has struck it.
     pub(crate) fn cut_off(&self) -> Option<Step> {
         let running = std::mem::take(&mut *self.running.lock());
@@ -202,7 +219,10 @@ impl World {
         let step = running.last_mut().filter(|step| step.actor == actor)?;
         let number = step.calls;
         step.calls += 1;
-        if let Some(place) = step.strikes.iter().position(|strike| strike.call == number) {
+        // What cannot happen at this call waits for one at which it can.
+        let kind = self.setting.kind;
+        let strikes = |strike: &Strike| strike.call <= number && strike.blow.can_strike(call, kind);
+        if let Some(place) = step.strikes.iter().position(strikes) {
             return Some((number, step.strikes.remove(place).blow));
         }
         let command = step.command;
@@ -214,7 +234,7 @@ impl World {
             let all = self.setting.actors.iter().enumerate().filter(|(number, _)| is_free(number));
             all.map(|(number, (kind, _))| (number, *kind)).collect()
         };
-        adversary.choose((command, call), self.setting.kind, others).map(|blow| (number, blow))
+        adversary.choose((command, call), kind, others).map(|blow| (number, blow))
     }
 
     /// Notes what has struck a call of the step that is under way.
@@ -325,13 +345,12 @@ impl World {
         });
     }
 
-    /// A command that gives a frame a status was acknowledged. `acted`: the number of steps before it; if there are more,
-    /// another actor may have given the frame another status.
-    pub(crate) fn check_status(&self, frame: Handle, status: FrameStatus, acted: u64) {
-        let now = self.with_oracle(|oracle| oracle.frame(frame).map(|plain| plain.status));
-        if acted == self.steps() && now != Some(status) {
-            let what = format!("{frame} was said to be {status}, and is {now:?}");
-            self.fail(Violation::new("what is acknowledged is in effect", what));
+    /// A command was acknowledged. `before`: the moment before it; if another actor has acted since, what the command has
+    /// done may be changed again. `missing`: what of it is not in effect.
+    pub(crate) fn check_effect(&self, before: Moment, missing: impl FnOnce(&Oracle) -> Option<String>) {
+        if before == self.moment() {
+            let fail = |what| self.fail(Violation::new("what is acknowledged is in effect", what));
+            self.with_oracle(missing).into_iter().for_each(fail);
         }
     }
 
@@ -367,9 +386,9 @@ impl World {
         self.commands.load(Ordering::Relaxed)
     }
 
-    /// Number of steps that actors have made.
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps.load(Ordering::Relaxed)
+    /// The present moment.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { steps: self.steps.load(Ordering::Relaxed), losses: self.losses() }
     }
 
     /// A hash of everything that was committed.

@@ -11,7 +11,7 @@ use serde_json::json;
 use support::{Queries, Random};
 
 use self::transcript::{Call, Request, Transcript};
-use super::{Actor, Answered, Marked, judge};
+use super::{Actor, Answered, Command, judge};
 use crate::oracle::Violation;
 use crate::process::Process;
 
@@ -107,11 +107,10 @@ impl Conversation {
     /// Calls a tool once. Returns true if the answer says that it was done.
     fn call(&mut self, process: &mut Process, stack: &Stack, request: &Request) -> bool {
         let Request { tool, arguments, mark } = request;
-        process.begin_command(tool);
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
         let settings = Settings::default().tools(names(&[]));
-        let marked = mark.clone().map(|mark| Marked::begin(process, mark));
-        let acted = process.world().steps();
+        let begun = Command::begin(process, tool, mark.clone());
+        let moment = process.world().moment();
         let Called { answer, refusal, .. } = Tools::new(&own, &settings).call(tool, &arguments.to_string());
         let text = answer.text.unwrap_or_default();
         process.tell(|| format!("{tool} {arguments}: {}", text.lines().next().unwrap_or_default()));
@@ -120,7 +119,7 @@ impl Conversation {
             Some(code) if REFUSALS.contains(&code) => Answered::Refused(text.clone()),
             Some(_) => Answered::Unknown,
         };
-        marked.into_iter().for_each(|marked| marked.end(process, &answered));
+        begun.end(process, &answered);
         if let Some(code) = refusal {
             judge(process, tool, code, &text, &REFUSALS);
         }
@@ -128,8 +127,8 @@ impl Conversation {
         // A host says so itself when the process that answers is gone.
         let text = if process.has_died() { "The server has ended.".to_owned() } else { text };
         let call = Call { request: request.clone(), answer: text, is_done };
-        if let Some(begun) = call.begun() {
-            process.world().check_status(begun, FrameStatus::InProgress, acted);
+        if let Some((frame, status)) = call.effect() {
+            process.world().check_effect(moment, |oracle| oracle.unless_status(frame, status));
         }
         self.transcript.call(call);
         is_done

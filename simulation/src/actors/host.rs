@@ -8,9 +8,12 @@ use callstack_core::{Settings, Stack, tools};
 use serde_json::{Value, json};
 use support::Random;
 
-use super::{Actor, Answered, Marked};
+use super::{Actor, Answered, Command};
 use crate::oracle::Violation;
 use crate::process::Process;
+
+/// How often a host polls when all frames are done.
+const LAST_POLLS: usize = 4;
 
 pub(crate) struct Host {
     /// The sessions that it has, the root first. They outlive its process, as transcripts do.
@@ -76,12 +79,18 @@ impl Host {
         arguments: &Value,
         mark: Option<String>,
     ) {
-        process.begin_command(name);
-        let marked = mark.map(|mark| Marked::begin(process, mark));
+        let begun = Command::begin_in_turn(process, name, mark);
         let answer = tools::call(stack, session, name, &arguments.to_string());
-        if let Some(marked) = marked.filter(|_| !answer.is_error) {
-            marked.end(process, &Answered::Done);
-        }
+        let text = answer.text.clone().unwrap_or_default();
+        begun.end(
+            process,
+            &match answer.is_error {
+                false => Answered::Done,
+                // The text does not say whether the outcome is known.
+                true if process.is_struck() => Answered::Unknown,
+                true => Answered::Refused(text),
+            },
+        );
         process.tell(|| {
             let said = answer.text.as_deref().unwrap_or("runs").lines().next().unwrap_or_default().to_owned();
             format!("{session}: {name} {arguments}: {said}")
@@ -156,10 +165,10 @@ impl Host {
         }
     }
 
-    /// Carries one effect out, with success or not.
-    fn carry_out(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) {
+    /// Carries one effect out, with success or not. Returns false if there is none.
+    fn carry_out(&mut self, process: &mut Process, stack: &Stack, random: &mut Random) -> bool {
         if self.pending.is_empty() {
-            return;
+            return false;
         }
         let effect = self.pending.swap_remove(random.below(self.pending.len()));
         let fails = random.once_in(6);
@@ -206,6 +215,7 @@ impl Host {
             }
             _ => {}
         }
+        true
     }
 
     /// The contexts of the sessions keep to their budget.
@@ -240,7 +250,24 @@ impl Actor for Host {
                 self.take(process, effects);
             }
             5 => self.look(process, &stack, random),
-            _ => self.carry_out(process, &stack, random),
+            _ => {
+                self.carry_out(process, &stack, random);
+            }
+        }
+    }
+
+    /// All that it still has to do is done, and each agent that waits for an answer gets it.
+    fn end(&mut self, process: &mut Process, random: &mut Random) {
+        let Ok(stack) = process.stack() else { return };
+        self.repeats = false;
+        for _ in 0..LAST_POLLS {
+            let effects = stack.host().poll();
+            self.take(process, effects);
+            while self.carry_out(process, &stack, random) {}
+        }
+        if let Some(call) = self.waiting.first() {
+            let what = format!("{} has no answer for call {call}, and nothing more to do", process.name());
+            process.world().fail(Violation::new("a call is answered once", what));
         }
     }
 

@@ -26,9 +26,9 @@ impl Keeper {
                 Ok(())
             }
             24..=35 => {
-                let acted = world.steps();
+                let moment = world.moment();
                 act("flush", &|| stack.files().flush())?;
-                if acted == world.steps() && world.unsynced() > 0 {
+                if moment == world.moment() && world.unsynced() > 0 {
                     let what = format!("{} events are not on the disk after a flush", world.unsynced());
                     world.fail(Violation::new("what was synced is kept", what));
                 }

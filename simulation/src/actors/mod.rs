@@ -12,12 +12,11 @@ use std::fmt::Display;
 use callstack_core::Error;
 use support::Random;
 
-use crate::medium::Kind as Medium;
 use crate::oracle::Violation;
 use crate::process::Process;
 
 /// The codes of errors of a store.
-const STORAGE: [&str; 3] = ["busy", "io", "disk_full"];
+const STORAGE: [&str; 4] = ["busy", "io", "disk_full", "disconnected"];
 
 /// The kinds of actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +65,8 @@ impl Kind {
 pub(crate) trait Actor: Send {
     /// Makes one step. The random numbers are those of the step.
     fn act(&mut self, process: &mut Process, random: &mut Random);
+    /// All frames are done. It does what it still has to do.
+    fn end(&mut self, _: &mut Process, _: &mut Random) {}
     /// Its process has died, and with it what was only in its memory.
     fn die(&mut self) {}
 }
@@ -78,8 +79,9 @@ pub(crate) fn attempt<T>(
     refusals: &[&str],
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    process.begin_command(command);
+    let begun = Command::begin(process, command, None);
     let result = run();
+    begun.end(process, &Answered::of(&result));
     answered(process, command, result, refusals)
 }
 
@@ -91,52 +93,62 @@ pub(crate) fn attempt_marked<T>(
     refusals: &[&str],
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    process.begin_command(command);
-    let marked = Marked::begin(process, mark.to_owned());
+    let begun = Command::begin(process, command, Some(mark.to_owned()));
     let result = run();
-    marked.end(process, &Answered::of(&result));
+    begun.end(process, &Answered::of(&result));
     answered(process, command, result, refusals)
 }
 
-/// A command that records a marked text. It is checked that the text is kept once if the command says so, and not
-/// at all if it is refused.
-pub(crate) struct Marked {
-    pub(crate) mark: String,
+/// A command that is under way. If it is refused, it has committed nothing. If it records a marked text, this is kept
+/// once.
+pub(crate) struct Command {
+    name: &'static str,
+    /// The text, which a command before may have recorded, and how often it was recorded.
+    mark: Option<(String, usize)>,
+    /// Number of events that its process had committed before. `None`: it can be another one that the process commits.
+    committed: Option<usize>,
     losses: usize,
-    before: usize,
 }
 
-impl Marked {
-    /// Before the command. `mark`: the text, which a command before may have recorded.
-    pub(crate) fn begin(process: &Process, mark: String) -> Self {
+impl Command {
+    /// Before the command. `mark`: the text that it records.
+    pub(crate) fn begin(process: &mut Process, name: &'static str, mark: Option<String>) -> Self {
+        process.begin_command(name);
         let world = process.world();
-        let before = world.with_oracle(|oracle| oracle.count(&mark));
-        Self { losses: world.losses(), before, mark }
+        let counted = |mark: String| {
+            let before = world.with_oracle(|oracle| oracle.count(&mark));
+            (mark, before)
+        };
+        Self { name, mark: mark.map(counted), committed: Some(process.committed()), losses: world.losses() }
+    }
+
+    /// As [`Command::begin`], of a host, which also notes in the same turn what others have done.
+    pub(crate) fn begin_in_turn(process: &mut Process, name: &'static str, mark: Option<String>) -> Self {
+        Self { committed: None, ..Self::begin(process, name, mark) }
     }
 
     /// After the command.
     pub(crate) fn end(&self, process: &Process, answered: &Answered) {
         let world = process.world();
-        let count = world.with_oracle(|oracle| oracle.count(&self.mark));
-        let has_died = process.has_died();
-        if world.losses() != self.losses || has_died {
+        if world.losses() != self.losses || process.has_died() {
             return;
         }
-        match answered {
-            Answered::Done if count != self.before + 1 => {
-                let what = format!("`{}` was acknowledged, and is there {count} times", self.mark);
-                world.fail(Violation::new("what is acknowledged is kept once", what));
-            }
-            Answered::Unknown if count > self.before + 1 => {
-                let what = format!("`{}` was sent once, and is there {count} times", self.mark);
-                world.fail(Violation::new("what is acknowledged is kept once", what));
-            }
-            Answered::Refused(why) if count != self.before => {
-                let what = format!("`{}` was refused with {why}, and is there {count} times", self.mark);
-                world.fail(Violation::new("what is refused is not kept", what));
-            }
-            _ => {}
+        let committed = self.committed.map_or(0, |before| process.committed() - before);
+        if let Answered::Refused(why) = answered
+            && committed > 0
+        {
+            let what = format!("{} was refused with {why}, and has committed {committed} events", self.name);
+            world.fail(Violation::new("what is refused is not kept", what));
         }
+        let Some((mark, before)) = &self.mark else { return };
+        let count = world.with_oracle(|oracle| oracle.count(mark));
+        let (rule, said) = match answered {
+            Answered::Done if count != before + 1 => ("what is acknowledged is kept once", "acknowledged"),
+            Answered::Unknown if count > before + 1 => ("what is acknowledged is kept once", "sent once"),
+            Answered::Refused(_) if count != *before => ("what is refused is not kept", "refused"),
+            _ => return,
+        };
+        world.fail(Violation::new(rule, format!("`{mark}` was {said}, and is there {count} times")));
     }
 }
 
@@ -182,8 +194,6 @@ pub(crate) fn judge(process: &Process, command: &str, code: &str, text: &dyn Dis
     let is_expected = match code {
         _ if process.has_died() || refusals.contains(&code) => true,
         "replaced" => world.losses() > 0,
-        // A server ends the transaction of a silent process, and its failover breaks connections.
-        "disconnected" => process.is_struck() || world.setting().kind == Medium::Server,
         _ => STORAGE.contains(&code) && process.is_struck(),
     };
     if !is_expected {

@@ -1,9 +1,12 @@
 //! A person: answers questions, stops and edits frames, tries failed ones again, and takes commands back.
 
+use std::cell::RefCell;
+
 use callstack_core::{Actor as Giver, Error, FrameEdit, FrameStatus, Handle, HolderKind, NewFrame, Stack};
 use support::{Queries, Random};
 
 use super::{Actor, attempt, attempt_marked};
+use crate::oracle::{Oracle, Plain};
 use crate::process::Process;
 
 /// The refusals that a person can meet, because others act too.
@@ -47,60 +50,93 @@ impl Person {
         let done = pick(random, FrameStatus::Completed);
         // Some requests come twice, as from a person who has seen no answer.
         let is_twice = random.once_in(10);
-        let act = |process: &mut Process, command, run: &dyn Fn() -> Result<(), Error>| {
-            let answer = attempt(process, command, &REFUSALS, run);
-            if is_twice && process.is_open() { attempt(process, command, &REFUSALS, run) } else { answer }
-        };
-        let makes = |process: &mut Process, command, frame, status, run: &dyn Fn() -> Result<(), Error>| {
-            let acted = process.world().steps();
-            act(process, command, run)?;
-            process.world().check_status(frame, status, acted);
-            Ok(())
+        let act = |process: &mut Process, command, run: Run<'_>, missing: Missing<'_>| {
+            let moment = process.world().moment();
+            let mut answer = attempt(process, command, &REFUSALS, run);
+            if is_twice && process.is_open() {
+                answer = attempt(process, command, &REFUSALS, run);
+            }
+            answer.is_ok().then(|| process.world().check_effect(moment, missing));
+            answer
         };
         let other = pick(random, FrameStatus::Planned);
+        // Nothing but the command itself has made a new event since.
+        let before = process.world().with_oracle(Oracle::revision);
+        let is_recorded = |oracle: &Oracle| (oracle.revision() == before).then(|| "it has made no event".to_owned());
         match (random.below(15), planned, open) {
-            (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"))),
-            (3 | 4, ..) => failed.map(|frame| act(process, "retry", &|| own.retry(frame, None).map(drop))),
+            (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"), &is_recorded)),
+            (3 | 4, ..) => failed.map(|frame| {
+                let run = || own.retry(frame, None).map(drop);
+                act(process, "retry", &run, &|oracle| {
+                    oracle.unless(frame, "retried", |plain| plain.retried_as.is_some())
+                })
+            }),
             (5, _, Some(frame)) => {
-                Some(act(process, "stop", &|| own.stop(frame, "Something else comes first").map(drop)))
+                let stopped = RefCell::default();
+                let run = || own.stop(frame, "Something else comes first").map(|frames| drop(stopped.replace(frames)));
+                let missing = |oracle: &Oracle| {
+                    let is_blocked = |frame: &Handle| oracle.unless_status(*frame, FrameStatus::Blocked);
+                    stopped.borrow().iter().find_map(is_blocked)
+                };
+                Some(act(process, "stop", &run, &missing))
             }
             (6, Some(frame), _) => {
-                Some(act(process, "edit", &|| own.edit(frame, FrameEdit::default().title("Another title"))))
+                let run = || own.edit(frame, FrameEdit::default().title("Another title"));
+                let is_titled = |plain: &Plain| plain.title == "Another title";
+                Some(act(process, "edit", &run, &|oracle| oracle.unless(frame, "titled anew", is_titled)))
             }
             (7, Some(frame), Some(parent)) => {
-                Some(act(process, "move", &|| own.edit(frame, FrameEdit::default().below(parent))))
+                let run = || own.edit(frame, FrameEdit::default().below(parent));
+                let is_below = |plain: &Plain| plain.parent == Some(parent);
+                Some(act(process, "move", &run, &|oracle| oracle.unless(frame, "moved", is_below)))
             }
             (8, Some(frame), _) => {
                 let run = || own.invalidate(frame, "Not needed").map(drop);
-                Some(makes(process, "invalidate", frame, FrameStatus::Invalidated, &run))
+                let missing = |oracle: &Oracle| oracle.unless_status(frame, FrameStatus::Invalidated);
+                Some(act(process, "invalidate", &run, &missing))
             }
             (9, ..) => done.map(|frame| {
                 let run = || own.reopen(frame, "It is wrong").map(drop);
-                makes(process, "reopen", frame, FrameStatus::InProgress, &run)
+                act(process, "reopen", &run, &|oracle| oracle.unless_status(frame, FrameStatus::InProgress))
             }),
-            (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop))),
+            (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop), &is_recorded)),
             (11, ..) => Some(plan(process, &own, open.or(planned))),
-            (12, ..) => blocked
-                .or(open)
-                .map(|frame| makes(process, "resume", frame, FrameStatus::InProgress, &|| own.resume(frame))),
-            (13, Some(frame), _) => done.map(|other| act(process, "depend", &|| depend(&own, frame, other))),
-            (14, Some(frame), _) => {
-                other.map(|other| act(process, "move before", &|| own.edit(frame, FrameEdit::default().before(other))))
-            }
+            (12, ..) => blocked.or(open).map(|frame| {
+                let missing = |oracle: &Oracle| oracle.unless_status(frame, FrameStatus::InProgress);
+                act(process, "resume", &|| own.resume(frame), &missing)
+            }),
+            (13, Some(frame), _) => done.map(|other| {
+                let needs_it = |plain: &Plain| plain.depends_on == [other];
+                let missing = |oracle: &Oracle| oracle.unless(frame, "made to wait", needs_it);
+                act(process, "depend", &|| depend(&own, frame, other), &missing)
+            }),
+            (14, Some(frame), _) => other.filter(|other| *other != frame).map(|other| {
+                let run = || own.edit(frame, FrameEdit::default().before(other));
+                act(process, "move before", &run, &|oracle| oracle.unless_before(frame, other))
+            }),
             _ => None,
         }
         .unwrap_or(Ok(()))
     }
 }
 
+/// Runs a command.
+type Run<'a> = &'a dyn Fn() -> Result<(), Error>;
+/// Says what of a command is not in effect.
+type Missing<'a> = &'a dyn Fn(&Oracle) -> Option<String>;
+
 fn plan(process: &mut Process, stack: &Stack, parent: Option<Handle>) -> Result<(), Error> {
     let world = process.world();
-    let new = NewFrame::new("A wish").id(world.mark());
+    let id = world.mark();
+    let new = NewFrame::new("A wish").id(id.clone());
     let new = match parent {
         Some(parent) => new.below(parent),
         None => new.root(),
     };
-    attempt(process, "plan", &REFUSALS, || stack.plan(new))?;
+    let moment = world.moment();
+    let planned = attempt(process, "plan", &REFUSALS, || stack.plan(new))?;
+    let is_there = |plain: &Plain| plain.id == id && plain.parent == parent;
+    world.check_effect(moment, |oracle| oracle.unless(planned, "planned", is_there));
     let Some(parent) = parent else { return Ok(()) };
     let mark = world.mark();
     attempt_marked(process, "decide", &mark, &REFUSALS, || stack.add_decision(parent, &mark))

@@ -5,7 +5,7 @@ use serde_json::json;
 use support::Random;
 
 use super::{Actor, attempt, attempt_marked};
-use crate::oracle::Violation;
+use crate::oracle::{Plain, Violation};
 use crate::process::Process;
 
 /// With these a worker has lost its frame. A frame that events have made that are lost is unknown.
@@ -34,15 +34,18 @@ impl Worker {
         let lease = 1_000 + random.below(60_000) as u64;
         let stack = process.stack()?;
         let world = process.world();
-        let acted = world.steps();
+        let moment = world.moment();
         let new = NewHold::new(process.name(), lease);
         let held = attempt(process, "hold", &[], || stack.work().hold(new))?;
         let Some(hold) = held else {
-            if acted == world.steps() {
+            if moment == world.moment() {
                 world.check_nothing_is_free(&stack, None);
             }
             return Ok(());
         };
+        world.check_effect(moment, |oracle| {
+            (!oracle.has_it(&hold)).then(|| format!("{} was handed out, and is not held", hold.handle))
+        });
         process.tell(|| format!("holds {} in generation {}", hold.handle, hold.generation));
         self.check_context(process, &stack, &hold, random);
         let mark = world.mark();
@@ -108,11 +111,11 @@ impl Worker {
         let own = stack.as_actor(&task.hold);
         let (world, frame) = (process.world(), task.hold.handle);
         let mark = world.mark();
+        let moment = world.moment();
         match random.below(5) {
             4 => {
-                let losses = world.losses();
                 attempt(process, "log", &LOST, || own.log(frame).append(&[json!({"mark": mark})]))?;
-                if losses == world.losses() {
+                if moment.losses == world.losses() {
                     world.logged(frame, mark);
                 }
                 Ok(())
@@ -120,13 +123,21 @@ impl Worker {
             0 => attempt_marked(process, "decide", &mark, &LOST, || own.add_decision(frame, &mark)),
             1 => {
                 let part = NewFrame::new("Part").below(frame);
-                attempt(process, "plan a part", &["hold_lost", "not_free", "unknown_frame", "parent_closed"], || {
-                    own.plan(part)
-                })
-                .map(drop)
+                let refusals = ["hold_lost", "not_free", "unknown_frame", "parent_closed"];
+                let planned = attempt(process, "plan a part", &refusals, || own.plan(part))?;
+                world.check_effect(moment, |oracle| {
+                    oracle.unless(planned, "a part", |plain| plain.parent == Some(frame))
+                });
+                Ok(())
             }
             2 => attempt(process, "standing", &LOST, || stack.work().standing(&task.hold)).map(drop),
-            _ => attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease)).map(drop),
+            _ => {
+                let renewed = attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease))?;
+                let has_time =
+                    |plain: &Plain| plain.holder.as_ref().is_some_and(|holder| holder.until == Some(renewed.until));
+                world.check_effect(moment, |oracle| oracle.unless(frame, "held for longer", has_time));
+                Ok(())
+            }
         }
     }
 
@@ -134,7 +145,7 @@ impl Worker {
     fn finish(process: &mut Process, stack: &Stack, task: &Task, random: &mut Random) -> Result<(), Error> {
         let Task { hold, finish, mark, .. } = task;
         let world = process.world();
-        let acted = world.steps();
+        let moment = world.moment();
         let status = world.with_oracle(|oracle| oracle.frame(hold.handle).map(|plain| plain.status));
         process.tell(|| format!("finishes {} in generation {}", hold.handle, hold.generation));
         let run = || stack.work().finish(hold, finish.clone());
@@ -142,7 +153,8 @@ impl Worker {
             Finish::Done(_) => attempt_marked(process, "finish", mark, &LOST, run)?,
             _ => attempt(process, "finish", &LOST, run)?,
         };
-        if status != Some(FrameStatus::InProgress) && acted == world.steps() {
+        world.check_effect(moment, |oracle| oracle.unless_status(hold.handle, finished.status));
+        if status != Some(FrameStatus::InProgress) && moment == world.moment() {
             let what = format!("{} was {status:?} when it was finished", hold.handle);
             world.fail(Violation::new("what was stopped is not finished", what));
         }

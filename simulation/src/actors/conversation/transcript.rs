@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callstack_core::Handle;
+use callstack_core::{FrameStatus, Handle};
 use serde_json::{Value, json};
 use support::Random;
 
@@ -55,6 +55,14 @@ impl Call {
     pub(super) fn begun(&self) -> Option<Handle> {
         let begins = matches!(self.request.tool, "push" | "activate");
         self.place().flatten().filter(|place| begins && self.subject() == Some(*place))
+    }
+
+    /// The frame to which the call has given a status, as the answer says.
+    pub(super) fn effect(&self) -> Option<(Handle, FrameStatus)> {
+        let begun = self.begun().map(|frame| (frame, FrameStatus::InProgress));
+        let is_pop = self.is_done && self.request.tool == "pop";
+        let status = || self.request.arguments["status"].as_str()?.parse().ok();
+        begun.or_else(|| Some((self.subject().filter(|_| is_pop)?, status()?)))
     }
 
     /// The frame that the call was about: the first one of the answer.
