@@ -36,14 +36,14 @@ impl Keeper {
             }
             36 => act("compact", &|| stack.history().compact(u64::MAX).map(drop)),
             37 => act("repair", &|| stack.upkeep().repair().map(drop)),
-            38..=40 => {
+            38 => {
                 let found = attempt(process, "check", &[], || stack.history().check())?;
                 if !found.is_empty() && !process.has_died() {
                     world.fail(Violation::new("snapshot and replay are equal", found.join("; ")));
                 }
                 Ok(())
             }
-            41..=44 => {
+            39..=44 => {
                 process.begin_command("note interruptions");
                 stack.work().note_interruptions();
                 Ok(())

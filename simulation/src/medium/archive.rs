@@ -1,5 +1,6 @@
 //! The frames of snapshots and the logs of a medium, as the library asks for them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -32,14 +33,18 @@ impl MediumArchive {
         Some(session.0.lock().clone().unwrap_or_else(|| medium.shared.lock().contents.clone()))
     }
 
-    fn with_frames<T: Default>(&self, run: impl FnOnce(&Frames) -> T) -> Result<T> {
+    fn with<T: Default>(&self, run: impl FnOnce(&Kept) -> T) -> Result<T> {
         Ok(match self {
-            Self::Base(kept) => run(&kept.frames),
+            Self::Base(kept) => run(kept),
             Self::Newest { fate, .. } => {
                 strikes(fate, Call::Fetch)?;
-                self.contents().and_then(|contents| contents.newest).map(|kept| run(&kept.frames)).unwrap_or_default()
+                self.contents().and_then(|contents| contents.newest).map(|kept| run(&kept)).unwrap_or_default()
             }
         })
+    }
+
+    fn with_frames<T: Default>(&self, run: impl FnOnce(&Frames) -> T) -> Result<T> {
+        self.with(|kept| run(&kept.frames))
     }
 }
 
@@ -65,7 +70,8 @@ impl Archive for MediumArchive {
     }
 
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
-        self.with_frames(|frames| {
+        self.with(|kept| {
+            let frames = &kept.frames;
             let mut beginnings: Vec<(&str, Handle)> = match query {
                 ArchiveQuery::Beginning(text, _) => frames
                     .values()
@@ -79,18 +85,25 @@ impl Archive for MediumArchive {
                 beginnings.truncate(most);
             }
             let fits = |frame: &ArchivedFrame| match query {
-                ArchiveQuery::Id(id) => frame.session_id == id,
                 ArchiveQuery::Beginning(..) => beginnings.iter().any(|(_, handle)| *handle == frame.handle),
                 ArchiveQuery::Title(title) => frame.title == title,
                 ArchiveQuery::Status(status) => frame.status == status,
                 ArchiveQuery::Runs => frame.is_run,
                 ArchiveQuery::Roots => frame.place.is_some(),
-                ArchiveQuery::Nothing => false,
+                ArchiveQuery::Id(_) | ArchiveQuery::Nothing => false,
             };
-            let found = frames.values().filter(|frame| frame.changed > since || fits(frame));
-            found
-                .map(|frame| ArchivedPlace { handle: frame.handle, changed: frame.changed, place: frame.place })
-                .collect()
+            // In the order of their handles, each once.
+            let mut found: BTreeSet<Handle> = kept.changed_since(since).collect();
+            match query {
+                ArchiveQuery::Id(id) => found.extend(kept.by_id(id)),
+                ArchiveQuery::Nothing => {}
+                _ => found.extend(frames.values().filter(|frame| fits(frame)).map(|frame| frame.handle)),
+            }
+            let place = |handle| {
+                let frame = &frames[&handle];
+                ArchivedPlace { handle, changed: frame.changed, place: frame.place }
+            };
+            found.into_iter().map(place).collect()
         })
     }
 

@@ -1,8 +1,8 @@
 //! What a medium keeps of a stack: its events, its newest snapshot, the base of a compacted history, and logs.
 //! A copy costs little, because large parts are shared until they change.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
 
 use callstack_core::archive::ArchivedFrame;
 use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot, StoredLog};
@@ -52,10 +52,46 @@ impl Events {
 pub(super) type Frames = BTreeMap<Handle, Arc<ArchivedFrame>>;
 
 /// A snapshot with its frames.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Kept {
     pub(super) snapshot: Snapshot,
     pub(super) frames: Frames,
+    index: OnceLock<Index>,
+}
+
+/// Where frames are found, as the indexes of a database say it.
+#[derive(Debug)]
+struct Index {
+    ids: HashMap<String, Handle>,
+    /// The frames in the order of their last changes.
+    changes: Vec<(u64, Handle)>,
+}
+
+impl Kept {
+    fn new(snapshot: Snapshot, frames: Frames) -> Self {
+        Self { snapshot, frames, index: OnceLock::new() }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let ids = self.frames.values().map(|frame| (frame.session_id.clone(), frame.handle)).collect();
+            let mut changes: Vec<_> = self.frames.values().map(|frame| (frame.changed, frame.handle)).collect();
+            changes.sort_unstable();
+            Index { ids, changes }
+        })
+    }
+
+    /// The frame with this ID.
+    pub(super) fn by_id(&self, id: &str) -> Option<Handle> {
+        self.index().ids.get(id).copied()
+    }
+
+    /// The frames that have changed after a revision.
+    pub(super) fn changed_since(&self, revision: u64) -> impl Iterator<Item = Handle> {
+        let changes = &self.index().changes;
+        let first = changes.partition_point(|(changed, _)| *changed <= revision);
+        changes[first..].iter().map(|(_, handle)| *handle)
+    }
 }
 
 /// The lines of a log.
@@ -122,7 +158,7 @@ impl Contents {
         let old = self.newest.take().filter(|_| !snapshot.is_whole);
         let mut all = old.map(|kept| kept.frames.clone()).unwrap_or_default();
         all.extend(frames.map(|frame| (frame.handle, Arc::new(frame))));
-        self.newest = Some(Arc::new(Kept { snapshot: snapshot.clone(), frames: all }));
+        self.newest = Some(Arc::new(Kept::new(snapshot.clone(), all)));
     }
 
     pub(super) fn make_base(&mut self) {
@@ -133,7 +169,7 @@ impl Contents {
     pub(super) fn restore_base(&mut self) {
         self.newest = self.base.as_ref().map(|base| {
             let snapshot = Snapshot { unfinished: Vec::new(), ..base.snapshot.clone() };
-            Arc::new(Kept { snapshot, frames: base.frames.clone() })
+            Arc::new(Kept::new(snapshot, base.frames.clone()))
         });
     }
 
