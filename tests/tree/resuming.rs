@@ -63,6 +63,8 @@ fn what_waits_for_a_person_goes_on_when_it_is_answered() {
     let stack = stack();
     let shop = plan(&stack, "Shop", None);
     let pay = plan(&stack, "Pay", Some(shop));
+    assert!(!call(&stack, pay), "nothing begins below what has not begun");
+    stack.activate(shop).unwrap();
     assert!(call(&stack, pay));
     stack.block(pay, "EUR or USD?", None).unwrap();
     let asks = stack.work().resumption(Some(vec![shop.into()])).unwrap();

@@ -257,6 +257,9 @@ impl Model {
     pub(super) fn begin_call(&mut self, frame: usize, host: &'static str, lease: u64, now: u64) -> Answer {
         let (who, from) = (Who::Host(host), self.frames[frame].status);
         self.check_free(frame, who, now)?;
+        if let Some(parent) = self.frames[frame].parent.filter(|_| from == FrameStatus::Planned) {
+            self.takes(parent, FrameStatus::InProgress)?;
+        }
         match from {
             FrameStatus::InProgress => self.active = Some(frame),
             _ => {
