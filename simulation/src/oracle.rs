@@ -39,8 +39,8 @@ pub(crate) struct Plain {
     pub(crate) title: String,
     decisions: Vec<String>,
     pub(crate) holder: Option<Holder>,
-    /// From when on the frame is free, if its holder has let it go. Milliseconds since the Unix epoch.
-    free_at: Option<u64>,
+    /// How its holder has let it go, if it has.
+    let_go: Option<LetGo>,
     pub(crate) retried_as: Option<Handle>,
     pub(crate) children: Vec<Handle>,
     /// True if it was begun after it was planned.
@@ -49,25 +49,35 @@ pub(crate) struct Plain {
     is_work: bool,
 }
 
+/// How a holder has let a frame go.
+#[derive(Debug, Clone, Copy)]
+struct LetGo {
+    /// From when on the frame is free. Milliseconds since the Unix epoch.
+    free_at: u64,
+    /// True: the holder was only silent for too long.
+    is_interrupted: bool,
+}
+
 impl Plain {
     /// True if a frame of a tree is the same.
-    fn is(&self, node: &Node) -> bool {
+    fn matches(&self, node: &Node) -> bool {
         let record = node.record();
         let of = |holder: &Holder| (holder.generation, holder.until);
-        let is_held_alike = match (record.holder.as_deref(), &self.holder) {
+        let has_same_holder = match (record.holder.as_deref(), &self.holder) {
             (None, None) => true,
             (Some(here), Some(said)) => of(here) == of(said) && here.name == said.name,
             _ => false,
         };
+        // Most lists are equal as they are.
         let sorted = |handles: &[Handle]| handles.iter().copied().collect::<BTreeSet<Handle>>();
         let needs = node.dependencies();
-        let is_needing_alike = needs == self.depends_on || sorted(needs) == sorted(&self.depends_on);
-        let is_linked_alike = node.parent() == self.parent && node.children() == self.children;
-        let is_told_alike = record.title == self.title && record.results == self.results;
-        let is_named_alike = node.session_id() == self.id && node.retried_as() == self.retried_as;
+        let has_same_needs = needs == self.depends_on || sorted(needs) == sorted(&self.depends_on);
+        let has_same_place = node.parent() == self.parent && node.children() == self.children;
+        let has_same_texts = record.title == self.title && record.results == self.results;
+        let has_same_names = node.session_id() == self.id && node.retried_as() == self.retried_as;
         node.status() == self.status
-            && (is_held_alike && is_needing_alike && is_linked_alike)
-            && (is_told_alike && is_named_alike && record.decisions == self.decisions)
+            && (has_same_holder && has_same_needs && has_same_place)
+            && (has_same_texts && has_same_names && record.decisions == self.decisions)
     }
 
     fn take_status(&mut self, status: FrameStatus) {
@@ -75,19 +85,28 @@ impl Plain {
         self.status = status;
     }
 
+    /// It has another holder, who may have let it go.
+    fn take_holder(&mut self, holder: Option<Holder>) {
+        let released = holder.as_ref().and_then(|holder| holder.released.clone());
+        self.let_go = None;
+        self.holder = holder;
+        released.iter().for_each(|released| self.release(released.at, &released.how));
+    }
+
     /// Its holder lets it go.
-    fn let_go(&mut self, at: u64, release: &Release) {
-        self.free_at = Some(match release {
+    fn release(&mut self, at: u64, release: &Release) {
+        let free_at = match release {
             Release::PutBack { until } => *until,
             // Its lease may have ended before.
             _ => self.holder.as_ref().and_then(|holder| holder.until).map_or(at, |until| until.min(at)),
-        });
+        };
+        self.let_go = Some(LetGo { free_at, is_interrupted: matches!(release, Release::Interrupted {}) });
     }
 
     /// When its holder has it no more: when it has let it go, or at the end of the lease. Milliseconds since the Unix
     /// epoch. `None`: there is no such time.
     fn held_until(&self) -> Option<u64> {
-        self.free_at.or_else(|| self.holder.as_ref()?.until)
+        self.let_go.map(|let_go| let_go.free_at).or_else(|| self.holder.as_ref()?.until)
     }
 
     /// Since when no worker has the frame, if a worker has begun it. Milliseconds since the Unix epoch.
@@ -128,6 +147,7 @@ impl Oracle {
                     self.broken_by_hold(event, holder, events).or_else(|| self.passed_over(event, holder, events))
                 }
                 Change::Released { release: Release::Interrupted {} } => self.broken_by_interruption(event),
+                Change::Added { frame } if frame.status == FrameStatus::InProgress => self.broken_by_push(event, frame),
                 _ => None,
             };
             self.violations.extend(broken);
@@ -161,25 +181,30 @@ impl Oracle {
         self.frames.get(&handle)
     }
 
-    /// What is missing of what was said about a frame, unless it is so.
-    pub(crate) fn unless(&self, handle: Handle, said: &str, is_so: impl FnOnce(&Plain) -> bool) -> Option<String> {
+    /// How the model contradicts an answer about a frame. `None`: it does not.
+    pub(crate) fn contradiction(
+        &self,
+        handle: Handle,
+        said: &str,
+        is_so: impl FnOnce(&Plain) -> bool,
+    ) -> Option<String> {
         let is_so = self.frames.get(&handle).is_some_and(is_so);
         (!is_so).then(|| format!("{handle} was said to be {said}, and is not: {:?}", self.frames.get(&handle)))
     }
 
-    /// As [`Oracle::unless`], of the status of a frame.
-    pub(crate) fn unless_status(&self, handle: Handle, status: FrameStatus) -> Option<String> {
-        self.unless(handle, status.as_str(), |plain| plain.status == status)
+    /// As [`Oracle::contradiction`], of the status of a frame.
+    pub(crate) fn contradicts_status(&self, handle: Handle, status: FrameStatus) -> Option<String> {
+        self.contradiction(handle, status.as_str(), |plain| plain.status == status)
     }
 
-    /// As [`Oracle::unless`], of the place of a frame: directly before a sibling.
-    pub(crate) fn unless_before(&self, handle: Handle, sibling: Handle) -> Option<String> {
+    /// As [`Oracle::contradiction`], of the place of a frame: directly before a sibling.
+    pub(crate) fn contradicts_place(&self, handle: Handle, sibling: Handle) -> Option<String> {
         let parent = |handle: Handle| self.frames.get(&handle).and_then(|plain| plain.parent);
         // Roots have no list of children.
         let siblings = parent(sibling).and_then(|parent| self.frames.get(&parent)).map(|plain| &plain.children[..]);
         let is_before = siblings.is_none_or(|siblings| siblings.windows(2).any(|pair| pair == [handle, sibling]));
         let is_beside = parent(handle) == parent(sibling);
-        self.unless(handle, &format!("before {sibling}"), |_| is_beside && is_before)
+        self.contradiction(handle, &format!("before {sibling}"), |_| is_beside && is_before)
     }
 
     /// The newest attempt at the work of a frame.
@@ -213,7 +238,7 @@ impl Oracle {
             if tree.len() != self.frames.len() {
                 return Some(format!("it has {} frames, and its events say {}", tree.len(), self.frames.len()));
             }
-            let is_different = |(handle, plain): &(&Handle, &Plain)| !plain.is(&tree.node(**handle));
+            let is_different = |(handle, plain): &(&Handle, &Plain)| !plain.matches(tree.node(**handle));
             let (handle, plain) = self.frames.iter().find(is_different)?;
             let node = tree.node(*handle);
             let here = (node.status(), node.session_id(), node.parent(), node.children(), node.retried_as());

@@ -53,7 +53,7 @@ impl Process {
             is_struck: AtomicBool::new(false),
             is_replaced: AtomicBool::new(false),
             session: AtomicU64::new(0),
-            committed: AtomicUsize::new(0),
+            own_events: AtomicUsize::new(0),
         });
         let store = world.medium().store(fate.clone());
         fate.session.store(store.number(), Ordering::Relaxed);
@@ -90,9 +90,9 @@ impl Process {
         Ok(())
     }
 
-    /// Number of events that it has committed since it has opened the stack, but for interruptions of others.
-    pub(crate) fn committed(&self) -> usize {
-        self.open.as_ref().map_or(0, |(_, fate)| fate.committed.load(Ordering::Relaxed))
+    /// Number of events that it has committed since it has opened the stack, without the interruptions of others.
+    pub(crate) fn own_events(&self) -> usize {
+        self.open.as_ref().map_or(0, |(_, fate)| fate.own_events.load(Ordering::Relaxed))
     }
 
     /// True if something has struck its present step.
@@ -149,8 +149,8 @@ pub(crate) struct ProcessFate {
     /// True if events that the process knows are lost.
     is_replaced: AtomicBool,
     session: AtomicU64,
-    /// Number of events that it has committed, but for interruptions of others.
-    committed: AtomicUsize,
+    /// Number of events that it has committed, without the interruptions of others.
+    own_events: AtomicUsize,
 }
 
 impl ProcessFate {
@@ -179,7 +179,6 @@ impl ProcessFate {
     fn happen(&self, world: &Arc<World>, call: Call, blow: &Blow) -> Outcome {
         let lost = |message, is_unknown| Error::disconnected("the simulated server", message, is_unknown);
         match blow {
-            _ if !blow.can_strike(call, world.setting().kind) => Outcome::Done,
             Blow::Crash => {
                 self.die();
                 dead()
@@ -265,10 +264,10 @@ impl Fate for ProcessFate {
     fn committed(&self, events: &[Arc<Event>]) {
         let Some(world) = self.world.upgrade() else { return };
         world.committed(events);
-        // Who notes that others were interrupted does so beside its command.
+        // A process notes the interruptions of others beside its own commands.
         let is_own =
             |event: &&Arc<Event>| !matches!(event.change, Change::Released { release: Release::Interrupted {} });
-        self.committed.fetch_add(events.iter().filter(is_own).count(), Ordering::Relaxed);
+        self.own_events.fetch_add(events.iter().filter(is_own).count(), Ordering::Relaxed);
         if world.setting().is_durable {
             world.medium().sync();
         }

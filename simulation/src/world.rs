@@ -176,6 +176,7 @@ impl World {
         } else if process.is_replaced() {
             // As the error advises, it opens the stack again.
             process.close();
+            actor.reopen();
         }
         *self.actors[number].lock() = Some((process, actor));
         Step { strikes: struck, ..step.clone() }

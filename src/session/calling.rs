@@ -204,18 +204,11 @@ impl Turn<'_> {
     /// the frame continues.
     fn begin_call(&mut self, id: CallId) {
         let Some(call) = self.sessions.calls.get(id) else { return };
-        let (handle, parent_id, tree) = (call.handle, call.caller.clone(), self.tree);
-        let node = tree.node(handle);
-        if node.status() == FrameStatus::Planned {
-            // The parent can have ended while the call was queued, and the dependencies can have been edited.
-            let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
-            if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
-                return self.not_created(id, Some(format!("its parent {parent} is {status}")));
-            }
-            if let Some(dependency) = tree.unfinished_dependencies(handle).next().filter(|_| call.was_ready) {
-                return self.not_created(id, Some(format!("it waits for {dependency}")));
-            }
+        let (handle, parent_id) = (call.handle, call.caller.clone());
+        if let Some(reason) = self.in_the_way(call) {
+            return self.not_created(id, Some(reason));
         }
+        let node = self.tree.node(handle);
         if node.status().is_open() && node.record().has_session() && node.record().conversation().is_none() {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
             self.sessions.calls.begin(id, running, self.now);
@@ -224,6 +217,21 @@ impl Turn<'_> {
             self.sessions.calls.begin(id, Progress::Creating, self.now);
             self.effect(Effect::CreateSession { call: id, parent_id, title: one_line(node.title()) });
         }
+    }
+
+    /// Why the planned frame of a call cannot begin any more: the parent can have ended while the call was queued or while
+    /// its session was made, and the dependencies can have been edited or reopened.
+    fn in_the_way(&self, call: &Call) -> Option<String> {
+        let node = self.tree.node(call.handle);
+        if node.status() != FrameStatus::Planned {
+            return None;
+        }
+        let parent = node.parent().map(|parent| (parent, self.tree.node(parent).status()));
+        if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
+            return Some(format!("its parent {parent} is {status}"));
+        }
+        let dependency = self.tree.unfinished_dependencies(call.handle).next().filter(|_| call.was_ready);
+        dependency.map(|dependency| format!("it waits for {dependency}"))
     }
 
     /// Handles the creation of a session for a call by the host.
@@ -238,6 +246,10 @@ impl Turn<'_> {
             return self.effect(Effect::AbortSession { session_id });
         };
         let (handle, caller) = (call.handle, call.caller.clone());
+        if let Some(reason) = self.in_the_way(call) {
+            self.effect(Effect::AbortSession { session_id });
+            return self.not_created(id, Some(reason));
+        }
         self.sessions.calls.advance(id, Progress::Running { session_id: session_id.clone() });
         self.sessions.describe_called(&session_id, &caller, self.tree.node(handle).record());
         let text = calls::prompt(self.tree, handle, &self.sessions.tools);

@@ -9,7 +9,7 @@ use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings};
 use callstack_core::session::calls::CallSettings;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{
-    Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions, ToolSet, tools,
+    Command, Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions, ToolSet, tools,
 };
 use serde_json::{Value, json};
 use support::{Queries, options_at};
@@ -704,27 +704,54 @@ fn frames_of_a_parent_that_has_ended_do_not_begin() {
     assert_eq!(frame.status, FrameStatus::Planned);
 }
 
-/// The host makes a session, and meanwhile another process ends the frame above.
+/// The host makes a session, and meanwhile the frame above ends, or a dependency is reopened.
 #[test]
-fn a_frame_whose_parent_ends_while_its_session_is_made_does_not_begin() {
+fn what_comes_in_the_way_while_a_session_is_made_is_the_answer() {
+    for (comes, reason) in [("the end of the parent", "its parent f1 is failed"), ("a reopening", "it waits for f2")] {
+        let stack = Stack::in_memory();
+        let _ = stack.host().configure(HostSettings::default().tools(ToolSet::all()));
+        let report = |event: Value| stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+        let said = json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"});
+        let _ = report(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}));
+        let _ = report(said);
+        let taxes = stack.push(NewFrame::new("Taxes").below("f1")).unwrap();
+        stack.pop(taxes, PopStatus::Completed, "19 %").unwrap();
+        stack.plan(NewFrame::new("Cart").below("f1").depends_on(taxes)).unwrap();
+        let call = tools::call(&stack, "root", "stack_frame_activate_ready", "{}");
+        let created = call.effects.iter().find_map(|effect| match effect {
+            Effect::CreateSession { call, .. } => Some(*call),
+            _ => None,
+        });
+        match comes {
+            "a reopening" => stack.reopen(taxes, "Books have 7 %").map(drop).unwrap(),
+            _ => stack.pop("f1", PopStatus::Failed, "There is no money").map(drop).unwrap(),
+        }
+        let created = created.expect("the host makes a session");
+        let effects = report(json!({"kind": "callStarted", "call": created, "sessionID": "cart"}));
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt { .. })), "{comes}: {effects:?}");
+        let is_aborted = |effect: &Effect| matches!(effect, Effect::AbortSession { session_id } if session_id == "cart");
+        assert!(effects.iter().any(is_aborted), "{comes}: {effects:?}");
+        let answer = effects.iter().find_map(|effect| match effect {
+            Effect::Answer { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        assert!(answer.is_some_and(|text| text.contains(reason)), "{comes}: {effects:?}");
+        assert_eq!(stack.frame("f3").unwrap().status, FrameStatus::Planned, "{comes}");
+    }
+}
+
+/// As another process does that does not know that the frame above has ended.
+#[test]
+fn no_call_begins_a_frame_below_one_that_has_ended() {
     let stack = Stack::in_memory();
-    let _ = stack.host().configure(HostSettings::default().tools(ToolSet::all()));
-    let report = |event: Value| stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
-    let _ = report(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}));
-    let _ =
-        report(json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"}));
-    let sub_task = json!({"title": "Cart", "successCriteria": "It works", "successCriteriaCompacted": ""});
-    let called = tools::call(&stack, "root", "stack_frame_push", &sub_task.to_string());
-    let call = called.call.expect("the call runs");
-    stack.pop("root", PopStatus::Failed, "There is no money").unwrap();
-    let effects = report(json!({"kind": "callStarted", "call": call, "sessionID": "cart"}));
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt { .. })), "{effects:?}");
-    let answer = effects.iter().find_map(|effect| match effect {
-        Effect::Answer { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    assert!(answer.is_some_and(|text| text.contains("frame f1 is failed")), "{effects:?}");
-    assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::Planned);
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let cart = stack.plan(NewFrame::new("Cart").below(shop)).unwrap();
+    stack.pop(shop, PopStatus::Failed, "There is no money").unwrap();
+    let (caller, host) = ("root".to_owned(), "host".to_owned());
+    let frame = cart.into();
+    let begin = Command::BeginCall { frame, session_id: None, caller, host, lease: 60_000, limits: Box::default() };
+    assert_eq!(stack.execute(begin).unwrap_err().code(), "parent_closed");
+    assert_eq!(stack.frame(cart).unwrap().status, FrameStatus::Planned);
 }
 
 #[test]

@@ -116,8 +116,9 @@ impl Conversation {
         process.tell(|| format!("{tool} {arguments}: {}", text.lines().next().unwrap_or_default()));
         let answered = match refusal {
             None => Answered::Done,
-            Some(code) if REFUSALS.contains(&code) => Answered::Refused(text.clone()),
-            Some(_) => Answered::Unknown,
+            // The outcome of a broken connection, or of a failed disk, is not known.
+            Some("disconnected" | "io") => Answered::Unknown,
+            Some(_) => Answered::Refused(text.clone()),
         };
         begun.end(process, &answered);
         if let Some(code) = refusal {
@@ -128,7 +129,7 @@ impl Conversation {
         let text = if process.has_died() { "The server has ended.".to_owned() } else { text };
         let call = Call { request: request.clone(), answer: text, is_done };
         if let Some((frame, status)) = call.effect() {
-            process.world().check_effect(moment, |oracle| oracle.unless_status(frame, status));
+            process.world().check_effect(moment, |oracle| oracle.contradicts_status(frame, status));
         }
         self.transcript.call(call);
         is_done

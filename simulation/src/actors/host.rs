@@ -1,27 +1,32 @@
 //! A host with sessions: its agent calls tools, and each call of a sub-task runs in a session of its own. The host
 //! reports events, and carries out effects late, in any order, or not at all because it has died.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{Settings, Stack, tools};
 use serde_json::{Value, json};
 use support::Random;
 
-use super::{Actor, Answered, Command};
+use super::{Actor, Answered, Command, judge};
 use crate::oracle::Violation;
 use crate::process::Process;
 
-/// How often a host polls when all frames are done.
-const LAST_POLLS: usize = 4;
+/// The refusals that a host can meet, because others act too.
+const REFUSALS: [&str; 0] = [];
+/// How often a host polls when all frames are done, and the time between its polls, in milliseconds.
+const LAST_POLLS: usize = 40;
+const LAST_WAIT: u64 = 60_000;
 
 pub(crate) struct Host {
     /// The sessions that it has, the root first. They outlive its process, as transcripts do.
     sessions: Vec<String>,
     /// Effects that are not carried out yet.
     pending: Vec<Effect>,
-    /// Calls for whose answers an agent waits.
-    waiting: BTreeSet<u64>,
+    /// Calls for whose answers an agent waits, with its session.
+    waiting: BTreeMap<u64, String>,
+    /// Calls whose agent was aborted: an answer may still come.
+    unheard: BTreeSet<u64>,
     messages: usize,
     /// True: the host reports each event of the present step twice, as after an answer that was lost.
     repeats: bool,
@@ -30,7 +35,14 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(name: &str) -> Self {
         let sessions = vec![format!("{name}/root")];
-        Self { sessions, pending: Vec::new(), waiting: BTreeSet::new(), messages: 0, repeats: false }
+        Self {
+            sessions,
+            pending: Vec::new(),
+            waiting: BTreeMap::new(),
+            unheard: BTreeSet::new(),
+            messages: 0,
+            repeats: false,
+        }
     }
 
     fn tell(&mut self, process: &mut Process, stack: &Stack, event: Value) {
@@ -45,10 +57,14 @@ impl Host {
     fn take(&mut self, process: &mut Process, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
+                Effect::Log { message, data, .. } if message == "Refused" => {
+                    let code = data["code"].as_str().unwrap_or_default();
+                    judge(process, "host event", code, &data, &REFUSALS);
+                }
                 Effect::Log { .. } | Effect::CompactionPrompt { .. } => {}
-                Effect::AbortSession { session_id } => self.pending.retain(|effect| !prompts(effect, &session_id)),
+                Effect::AbortSession { session_id } => self.abort(&session_id),
                 Effect::Answer { call, .. } => {
-                    if !self.waiting.remove(&call) {
+                    if self.waiting.remove(&call).is_none() && !self.unheard.remove(&call) {
                         let what = format!("{} has no caller that waits for call {call}", process.name());
                         process.world().fail(Violation::new("a call is answered once", what));
                     }
@@ -56,6 +72,12 @@ impl Host {
                 other => self.pending.push(other),
             }
         }
+    }
+
+    /// A session works no more, and its agent waits for no call.
+    fn abort(&mut self, session: &str) {
+        self.pending.retain(|effect| !prompts(effect, session));
+        self.unheard.extend(self.waiting.extract_if(.., |_, caller| caller == session).map(|(call, _)| call));
     }
 
     fn session(&self, random: &mut Random) -> String {
@@ -81,21 +103,20 @@ impl Host {
     ) {
         let begun = Command::begin_in_turn(process, name, mark);
         let answer = tools::call(stack, session, name, &arguments.to_string());
-        let text = answer.text.clone().unwrap_or_default();
-        begun.end(
-            process,
-            &match answer.is_error {
-                false => Answered::Done,
-                // The text does not say whether the outcome is known.
-                true if process.is_struck() => Answered::Unknown,
-                true => Answered::Refused(text),
-            },
-        );
+        let answered = if !answer.is_error {
+            Answered::Done
+        } else if process.is_struck() {
+            // The text does not say whether the outcome is known.
+            Answered::Unknown
+        } else {
+            Answered::Refused(answer.text.clone().unwrap_or_default())
+        };
+        begun.end(process, &answered);
         process.tell(|| {
             let said = answer.text.as_deref().unwrap_or("runs").lines().next().unwrap_or_default().to_owned();
             format!("{session}: {name} {arguments}: {said}")
         });
-        self.waiting.extend(answer.call);
+        self.waiting.extend(answer.call.map(|call| (call, session.to_owned())));
         self.take(process, answer.effects);
     }
 
@@ -152,14 +173,17 @@ impl Host {
                 );
             }
             5 => {
-                let call = self.waiting.iter().nth(random.below(self.waiting.len())).copied();
-                call.into_iter()
-                    .for_each(|call| self.tell(process, stack, json!({"kind": "callAborted", "call": call})));
+                let call = self.waiting.keys().nth(random.below(self.waiting.len())).copied();
+                call.into_iter().for_each(|call| {
+                    self.waiting.remove(&call);
+                    self.unheard.insert(call);
+                    self.tell(process, stack, json!({"kind": "callAborted", "call": call}));
+                });
             }
             6 => self.tell(process, stack, json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
             _ if random.once_in(4) && self.sessions.len() > 1 => {
+                self.abort(&session);
                 self.tell(process, stack, json!({"kind": "sessionDeleted", "sessionID": session}));
-                self.pending.retain(|effect| !prompts(effect, &session));
             }
             _ => {}
         }
@@ -221,8 +245,11 @@ impl Host {
     /// The contexts of the sessions keep to their budget.
     fn look(&self, process: &mut Process, stack: &Stack, random: &mut Random) {
         let session = self.session(random);
-        let Ok(Some(found)) = stack.host().context(&session) else { return };
-        process.world().check_budget(&session, &found.context, &Settings::default());
+        match stack.host().context(&session) {
+            Ok(Some(found)) => process.world().check_budget(&session, &found.context, &Settings::default()),
+            Ok(None) => {}
+            Err(error) => judge(process, "context", error.code(), &error, &REFUSALS),
+        }
     }
 }
 
@@ -261,18 +288,25 @@ impl Actor for Host {
         let Ok(stack) = process.stack() else { return };
         self.repeats = false;
         for _ in 0..LAST_POLLS {
+            process.world().time().pass(LAST_WAIT);
             let effects = stack.host().poll();
             self.take(process, effects);
             while self.carry_out(process, &stack, random) {}
         }
-        if let Some(call) = self.waiting.first() {
-            let what = format!("{} has no answer for call {call}, and nothing more to do", process.name());
+        if let Some((call, session)) = self.waiting.first_key_value() {
+            let what = format!("{session} has no answer for call {call}, and nothing more to do");
             process.world().fail(Violation::new("a call is answered once", what));
         }
+    }
+
+    fn reopen(&mut self) {
+        // The calls were those of the closed stack.
+        self.die();
     }
 
     fn die(&mut self) {
         self.pending.clear();
         self.waiting.clear();
+        self.unheard.clear();
     }
 }

@@ -67,6 +67,8 @@ pub(crate) trait Actor: Send {
     fn act(&mut self, process: &mut Process, random: &mut Random);
     /// All frames are done. It does what it still has to do.
     fn end(&mut self, _: &mut Process, _: &mut Random) {}
+    /// Its process opens the stack again, which has lost events.
+    fn reopen(&mut self) {}
     /// Its process has died, and with it what was only in its memory.
     fn die(&mut self) {}
 }
@@ -79,10 +81,7 @@ pub(crate) fn attempt<T>(
     refusals: &[&str],
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let begun = Command::begin(process, command, None);
-    let result = run();
-    begun.end(process, &Answered::of(&result));
-    answered(process, command, result, refusals)
+    give(process, Command::begin(process, command, None), refusals, run)
 }
 
 /// As [`attempt`], for a command that records a marked text.
@@ -93,10 +92,25 @@ pub(crate) fn attempt_marked<T>(
     refusals: &[&str],
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let begun = Command::begin(process, command, Some(mark.to_owned()));
+    give(process, Command::begin(process, command, Some(mark.to_owned())), refusals, run)
+}
+
+fn give<T>(
+    process: &Process,
+    command: Command,
+    refusals: &[&str],
+    run: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     let result = run();
-    begun.end(process, &Answered::of(&result));
-    answered(process, command, result, refusals)
+    command.end(process, &Answered::of(&result));
+    process.tell(|| match &result {
+        Ok(_) => format!("{}: done", command.name),
+        Err(error) => format!("{}: {} ({error})", command.name, error.code()),
+    });
+    if let Err(error) = &result {
+        judge(process, command.name, error.code(), error, refusals);
+    }
+    result
 }
 
 /// A command that is under way. If it is refused, it has committed nothing. If it records a marked text, this is kept
@@ -105,26 +119,27 @@ pub(crate) struct Command {
     name: &'static str,
     /// The text, which a command before may have recorded, and how often it was recorded.
     mark: Option<(String, usize)>,
-    /// Number of events that its process had committed before. `None`: it can be another one that the process commits.
-    committed: Option<usize>,
+    /// Number of events that its process had committed before. `None`: not counted, because a host commits other commands in
+    /// the same turn.
+    own_events: Option<usize>,
     losses: usize,
 }
 
 impl Command {
     /// Before the command. `mark`: the text that it records.
-    pub(crate) fn begin(process: &mut Process, name: &'static str, mark: Option<String>) -> Self {
+    pub(crate) fn begin(process: &Process, name: &'static str, mark: Option<String>) -> Self {
         process.begin_command(name);
         let world = process.world();
         let counted = |mark: String| {
             let before = world.with_oracle(|oracle| oracle.count(&mark));
             (mark, before)
         };
-        Self { name, mark: mark.map(counted), committed: Some(process.committed()), losses: world.losses() }
+        Self { name, mark: mark.map(counted), own_events: Some(process.own_events()), losses: world.losses() }
     }
 
     /// As [`Command::begin`], of a host, which also notes in the same turn what others have done.
-    pub(crate) fn begin_in_turn(process: &mut Process, name: &'static str, mark: Option<String>) -> Self {
-        Self { committed: None, ..Self::begin(process, name, mark) }
+    pub(crate) fn begin_in_turn(process: &Process, name: &'static str, mark: Option<String>) -> Self {
+        Self { own_events: None, ..Self::begin(process, name, mark) }
     }
 
     /// After the command.
@@ -133,7 +148,7 @@ impl Command {
         if world.losses() != self.losses || process.has_died() {
             return;
         }
-        let committed = self.committed.map_or(0, |before| process.committed() - before);
+        let committed = self.own_events.map_or(0, |before| process.own_events() - before);
         if let Answered::Refused(why) = answered
             && committed > 0
         {
@@ -170,18 +185,6 @@ impl Answered {
             Err(_) => Self::Unknown,
         }
     }
-}
-
-/// Looks at the answer of a command.
-fn answered<T>(process: &Process, command: &str, result: Result<T, Error>, refusals: &[&str]) -> Result<T, Error> {
-    process.tell(|| match &result {
-        Ok(_) => format!("{command}: done"),
-        Err(error) => format!("{command}: {} ({error})", error.code()),
-    });
-    if let Err(error) = &result {
-        judge(process, command, error.code(), error, refusals);
-    }
-    result
 }
 
 /// Checks that an error is one that a process may meet: because something has struck it, because others act too, or

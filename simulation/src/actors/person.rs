@@ -30,6 +30,14 @@ const REFUSALS: [&str; 17] = [
     "not_undone",
 ];
 
+/// Runs a command.
+type Run<'a> = &'a dyn Fn() -> Result<(), Error>;
+/// Says what of a command is not in effect.
+type Missing<'a> = &'a dyn Fn(&Oracle) -> Option<String>;
+
+/// Commands that always make an event when they are accepted.
+const RECORDED: [&str; 2] = ["answer", "undo"];
+
 pub(crate) struct Person;
 
 impl Person {
@@ -51,68 +59,62 @@ impl Person {
         // Some requests come twice, as from a person who has seen no answer.
         let is_twice = random.once_in(10);
         let act = |process: &mut Process, command, run: Run<'_>, missing: Missing<'_>| {
-            let moment = process.world().moment();
-            let mut answer = attempt(process, command, &REFUSALS, run);
-            if is_twice && process.is_open() {
-                answer = attempt(process, command, &REFUSALS, run);
-            }
-            answer.is_ok().then(|| process.world().check_effect(moment, missing));
-            answer
+            let answer = give_once(process, command, run, missing);
+            if is_twice && process.is_open() { give_once(process, command, run, missing) } else { answer }
         };
         let other = pick(random, FrameStatus::Planned);
-        // Nothing but the command itself has made a new event since.
-        let before = process.world().with_oracle(Oracle::revision);
-        let is_recorded = |oracle: &Oracle| (oracle.revision() == before).then(|| "it has made no event".to_owned());
+        let nothing_more = |_: &Oracle| None;
         match (random.below(15), planned, open) {
-            (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"), &is_recorded)),
+            (0..=2, ..) => blocked.map(|frame| act(process, "answer", &|| own.answer(frame, "Go on"), &nothing_more)),
             (3 | 4, ..) => failed.map(|frame| {
                 let run = || own.retry(frame, None).map(drop);
                 act(process, "retry", &run, &|oracle| {
-                    oracle.unless(frame, "retried", |plain| plain.retried_as.is_some())
+                    oracle.contradiction(frame, "retried", |plain| plain.retried_as.is_some())
                 })
             }),
             (5, _, Some(frame)) => {
                 let stopped = RefCell::default();
                 let run = || own.stop(frame, "Something else comes first").map(|frames| drop(stopped.replace(frames)));
                 let missing = |oracle: &Oracle| {
-                    let is_blocked = |frame: &Handle| oracle.unless_status(*frame, FrameStatus::Blocked);
+                    let is_blocked = |frame: &Handle| oracle.contradicts_status(*frame, FrameStatus::Blocked);
                     stopped.borrow().iter().find_map(is_blocked)
                 };
                 Some(act(process, "stop", &run, &missing))
             }
             (6, Some(frame), _) => {
-                let run = || own.edit(frame, FrameEdit::default().title("Another title"));
-                let is_titled = |plain: &Plain| plain.title == "Another title";
-                Some(act(process, "edit", &run, &|oracle| oracle.unless(frame, "titled anew", is_titled)))
+                let title = process.world().mark();
+                let run = || own.edit(frame, FrameEdit::default().title(title.clone()));
+                let has_it = |plain: &Plain| plain.title == title;
+                Some(act(process, "edit", &run, &|oracle| oracle.contradiction(frame, "renamed", has_it)))
             }
             (7, Some(frame), Some(parent)) => {
                 let run = || own.edit(frame, FrameEdit::default().below(parent));
                 let is_below = |plain: &Plain| plain.parent == Some(parent);
-                Some(act(process, "move", &run, &|oracle| oracle.unless(frame, "moved", is_below)))
+                Some(act(process, "move", &run, &|oracle| oracle.contradiction(frame, "moved", is_below)))
             }
             (8, Some(frame), _) => {
                 let run = || own.invalidate(frame, "Not needed").map(drop);
-                let missing = |oracle: &Oracle| oracle.unless_status(frame, FrameStatus::Invalidated);
+                let missing = |oracle: &Oracle| oracle.contradicts_status(frame, FrameStatus::Invalidated);
                 Some(act(process, "invalidate", &run, &missing))
             }
             (9, ..) => done.map(|frame| {
                 let run = || own.reopen(frame, "It is wrong").map(drop);
-                act(process, "reopen", &run, &|oracle| oracle.unless_status(frame, FrameStatus::InProgress))
+                act(process, "reopen", &run, &|oracle| oracle.contradicts_status(frame, FrameStatus::InProgress))
             }),
-            (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop), &is_recorded)),
+            (10, ..) => Some(act(process, "undo", &|| own.undo().map(drop), &nothing_more)),
             (11, ..) => Some(plan(process, &own, open.or(planned))),
             (12, ..) => blocked.or(open).map(|frame| {
-                let missing = |oracle: &Oracle| oracle.unless_status(frame, FrameStatus::InProgress);
+                let missing = |oracle: &Oracle| oracle.contradicts_status(frame, FrameStatus::InProgress);
                 act(process, "resume", &|| own.resume(frame), &missing)
             }),
             (13, Some(frame), _) => done.map(|other| {
                 let needs_it = |plain: &Plain| plain.depends_on == [other];
-                let missing = |oracle: &Oracle| oracle.unless(frame, "made to wait", needs_it);
+                let missing = |oracle: &Oracle| oracle.contradiction(frame, "made to wait", needs_it);
                 act(process, "depend", &|| depend(&own, frame, other), &missing)
             }),
             (14, Some(frame), _) => other.filter(|other| *other != frame).map(|other| {
                 let run = || own.edit(frame, FrameEdit::default().before(other));
-                act(process, "move before", &run, &|oracle| oracle.unless_before(frame, other))
+                act(process, "move before", &run, &|oracle| oracle.contradicts_place(frame, other))
             }),
             _ => None,
         }
@@ -120,10 +122,16 @@ impl Person {
     }
 }
 
-/// Runs a command.
-type Run<'a> = &'a dyn Fn() -> Result<(), Error>;
-/// Says what of a command is not in effect.
-type Missing<'a> = &'a dyn Fn(&Oracle) -> Option<String>;
+/// Gives a command once, and checks that it is in effect if it says so.
+fn give_once(process: &mut Process, command: &'static str, run: Run<'_>, missing: Missing<'_>) -> Result<(), Error> {
+    let world = process.world();
+    let (moment, before) = (world.moment(), process.own_events());
+    attempt(process, command, &REFUSALS, run)?;
+    world.check_effect(moment, missing);
+    let is_missing = RECORDED.contains(&command) && process.own_events() == before;
+    world.check_effect(moment, |_| is_missing.then(|| format!("{command} was accepted, and has made no event")));
+    Ok(())
+}
 
 fn plan(process: &mut Process, stack: &Stack, parent: Option<Handle>) -> Result<(), Error> {
     let world = process.world();
@@ -136,7 +144,7 @@ fn plan(process: &mut Process, stack: &Stack, parent: Option<Handle>) -> Result<
     let moment = world.moment();
     let planned = attempt(process, "plan", &REFUSALS, || stack.plan(new))?;
     let is_there = |plain: &Plain| plain.id == id && plain.parent == parent;
-    world.check_effect(moment, |oracle| oracle.unless(planned, "planned", is_there));
+    world.check_effect(moment, |oracle| oracle.contradiction(planned, "planned", is_there));
     let Some(parent) = parent else { return Ok(()) };
     let mark = world.mark();
     attempt_marked(process, "decide", &mark, &REFUSALS, || stack.add_decision(parent, &mark))

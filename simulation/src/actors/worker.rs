@@ -4,12 +4,15 @@ use callstack_core::{Error, Finish, FrameStatus, Hold, NewFrame, NewHold, Result
 use serde_json::json;
 use support::Random;
 
-use super::{Actor, attempt, attempt_marked};
+use super::{Actor, attempt, attempt_marked, judge};
 use crate::oracle::{Plain, Violation};
 use crate::process::Process;
 
 /// With these a worker has lost its frame. A frame that events have made that are lost is unknown.
 const LOST: [&str; 3] = ["hold_lost", "not_free", "unknown_frame"];
+
+/// With these a worker gets no context. Some frames need more than the smallest budgets.
+const NO_CONTEXT: [&str; 2] = ["unknown_frame", "budget_too_small"];
 
 #[derive(Default)]
 pub(crate) struct Worker {
@@ -57,7 +60,7 @@ impl Worker {
             _ => Finish::Done(results),
         };
         let due = world.time().now() + random.below(3 * lease as usize) as u64;
-        self.task = Some(Task { hold, losses: world.losses(), lease, due, finish, mark });
+        self.task = Some(Task { hold, losses: moment.losses, lease, due, finish, mark });
         Ok(())
     }
 
@@ -68,8 +71,11 @@ impl Worker {
         if is_small {
             settings.budget.total = 150 + random.below(400);
         }
-        let Ok(context) = stack.context(hold.handle, &settings) else { return };
         let world = process.world();
+        let context = match stack.context(hold.handle, &settings) {
+            Ok(context) => context,
+            Err(error) => return judge(process, "context", error.code(), &error, &NO_CONTEXT),
+        };
         world.check_budget(&hold.handle, &context, &settings);
         let Ok(revision) = stack.read(|tree| tree.revision()) else { return };
         if is_small {
@@ -126,7 +132,7 @@ impl Worker {
                 let refusals = ["hold_lost", "not_free", "unknown_frame", "parent_closed"];
                 let planned = attempt(process, "plan a part", &refusals, || own.plan(part))?;
                 world.check_effect(moment, |oracle| {
-                    oracle.unless(planned, "a part", |plain| plain.parent == Some(frame))
+                    oracle.contradiction(planned, "a part", |plain| plain.parent == Some(frame))
                 });
                 Ok(())
             }
@@ -135,7 +141,7 @@ impl Worker {
                 let renewed = attempt(process, "renew", &LOST, || stack.work().renew(&task.hold, task.lease))?;
                 let has_time =
                     |plain: &Plain| plain.holder.as_ref().is_some_and(|holder| holder.until == Some(renewed.until));
-                world.check_effect(moment, |oracle| oracle.unless(frame, "held for longer", has_time));
+                world.check_effect(moment, |oracle| oracle.contradiction(frame, "held for longer", has_time));
                 Ok(())
             }
         }
@@ -153,7 +159,7 @@ impl Worker {
             Finish::Done(_) => attempt_marked(process, "finish", mark, &LOST, run)?,
             _ => attempt(process, "finish", &LOST, run)?,
         };
-        world.check_effect(moment, |oracle| oracle.unless_status(hold.handle, finished.status));
+        world.check_effect(moment, |oracle| oracle.contradicts_status(hold.handle, finished.status));
         if status != Some(FrameStatus::InProgress) && moment == world.moment() {
             let what = format!("{} was {status:?} when it was finished", hold.handle);
             world.fail(Violation::new("what was stopped is not finished", what));

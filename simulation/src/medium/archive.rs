@@ -72,33 +72,20 @@ impl Archive for MediumArchive {
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
         self.with(|kept| {
             let frames = &kept.frames;
-            let mut beginnings: Vec<(&str, Handle)> = match query {
-                ArchiveQuery::Beginning(text, _) => frames
-                    .values()
-                    .filter(|frame| frame.session_id.starts_with(text))
-                    .map(|frame| (frame.session_id.as_str(), frame.handle))
-                    .collect(),
-                _ => Vec::new(),
-            };
-            beginnings.sort_unstable();
-            if let ArchiveQuery::Beginning(_, most) = query {
-                beginnings.truncate(most);
-            }
-            let fits = |frame: &ArchivedFrame| match query {
-                ArchiveQuery::Beginning(..) => beginnings.iter().any(|(_, handle)| *handle == frame.handle),
-                ArchiveQuery::Title(title) => frame.title == title,
-                ArchiveQuery::Status(status) => frame.status == status,
-                ArchiveQuery::Runs => frame.is_run,
-                ArchiveQuery::Roots => frame.place.is_some(),
-                ArchiveQuery::Id(_) | ArchiveQuery::Nothing => false,
-            };
             // In the order of their handles, each once.
             let mut found: BTreeSet<Handle> = kept.changed_since(since).collect();
-            match query {
-                ArchiveQuery::Id(id) => found.extend(kept.by_id(id)),
-                ArchiveQuery::Nothing => {}
-                _ => found.extend(frames.values().filter(|frame| fits(frame)).map(|frame| frame.handle)),
-            }
+            let of = |fits: &dyn Fn(&ArchivedFrame) -> bool| -> Vec<Handle> {
+                frames.values().filter(|frame| fits(frame)).map(|frame| frame.handle).collect()
+            };
+            found.extend(match query {
+                ArchiveQuery::Nothing => Vec::new(),
+                ArchiveQuery::Id(id) => kept.by_id(id).into_iter().collect(),
+                ArchiveQuery::Beginning(text, most) => kept.beginning(text, most),
+                ArchiveQuery::Title(title) => of(&|frame| frame.title == title),
+                ArchiveQuery::Status(status) => of(&|frame| frame.status == status),
+                ArchiveQuery::Runs => of(&|frame| frame.is_run),
+                ArchiveQuery::Roots => of(&|frame| frame.place.is_some()),
+            });
             let place = |handle| {
                 let frame = &frames[&handle];
                 ArchivedPlace { handle, changed: frame.changed, place: frame.place }

@@ -1,7 +1,8 @@
 //! What a medium keeps of a stack: its events, its newest snapshot, the base of a compacted history, and logs.
 //! A copy costs little, because large parts are shared until they change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use callstack_core::archive::ArchivedFrame;
@@ -62,7 +63,7 @@ pub(super) struct Kept {
 /// Where frames are found, as the indexes of a database say it.
 #[derive(Debug)]
 struct Index {
-    ids: HashMap<String, Handle>,
+    ids: BTreeMap<String, Handle>,
     /// The frames in the order of their last changes.
     changes: Vec<(u64, Handle)>,
 }
@@ -84,6 +85,12 @@ impl Kept {
     /// The frame with this ID.
     pub(super) fn by_id(&self, id: &str) -> Option<Handle> {
         self.index().ids.get(id).copied()
+    }
+
+    /// The frames whose IDs begin with a text: the first ones in the order of their IDs.
+    pub(super) fn beginning(&self, text: &str, most: usize) -> Vec<Handle> {
+        let from = self.index().ids.range::<str, _>((Bound::Included(text), Bound::Unbounded));
+        from.take_while(|(id, _)| id.starts_with(text)).take(most).map(|(_, handle)| *handle).collect()
     }
 
     /// The frames that have changed after a revision.

@@ -31,11 +31,8 @@ impl Oracle {
             Change::Reopened { .. } => self.change(handle, |plain| plain.take_status(FrameStatus::InProgress)),
             Change::Answered { becomes: Some(status), .. } => self.change(handle, |plain| plain.take_status(*status)),
             Change::Identified { identity, .. } => self.change(handle, |plain| plain.title.clone_from(&identity.title)),
-            Change::Held { holder } => self.change(handle, |plain| {
-                plain.holder = Some((**holder).clone());
-                plain.free_at = None;
-            }),
-            Change::Released { release } => self.change(handle, |plain| plain.let_go(event.time, release)),
+            Change::Held { holder } => self.change(handle, |plain| plain.take_holder(Some((**holder).clone()))),
+            Change::Released { release } => self.change(handle, |plain| plain.release(event.time, release)),
             Change::IdReplaced { session_id } => {
                 if let Some(plain) = self.frames.get(&handle) {
                     self.ids.remove(&plain.id);
@@ -76,7 +73,7 @@ impl Oracle {
         });
         earlier.into_iter().for_each(|earlier| self.change(earlier, |plain| plain.retried_as = Some(handle)));
         frame.decisions.iter().chain(&frame.results).for_each(|mark| *self.marks.entry(mark.clone()).or_default() += 1);
-        let plain = Plain {
+        let mut plain = Plain {
             id: frame.session_id.clone(),
             parent,
             status: frame.status,
@@ -84,13 +81,14 @@ impl Oracle {
             results: frame.results.clone(),
             title: frame.title.clone(),
             decisions: frame.decisions.clone(),
-            holder: frame.holder.as_deref().cloned(),
-            free_at: None,
+            holder: None,
+            let_go: None,
             retried_as: None,
             children: Vec::new(),
             was_planned: frame.begun_at.is_some(),
             is_work: frame.no_work.is_none(),
         };
+        plain.take_holder(frame.holder.as_deref().cloned());
         self.frames.insert(handle, plain);
     }
 
@@ -157,12 +155,7 @@ impl Oracle {
                 }
                 "holder" => {
                     let holder: Option<Holder> = serde_json::from_value(value.clone()).ok();
-                    self.change(handle, |plain| {
-                        let released = holder.as_ref().and_then(|holder| holder.released.clone());
-                        plain.free_at = None;
-                        plain.holder = holder;
-                        released.iter().for_each(|released| plain.let_go(released.at, &released.how));
-                    });
+                    self.change(handle, |plain| plain.take_holder(holder));
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callstack_core::frame::Holder;
-use callstack_core::{Change, Event, FrameStatus, Handle, Hold, HolderKind};
+use callstack_core::{Change, Event, Frame, FrameStatus, Handle, Hold, HolderKind};
 
 use super::{Oracle, Plain, Violation};
 
@@ -14,9 +14,7 @@ impl Oracle {
         let plain = self.frames.get(&handle)?;
         let last = plain.holder.as_ref();
         if let Some(last) = last.filter(|last| last.generation == holder.generation) {
-            // It is renewed.
-            let what = || format!("{handle} has {} and {} in generation {}", last.name, holder.name, last.generation);
-            return (last.name != holder.name).then(|| Violation::new("a frame has one holder", what()));
+            return self.broken_by_renewal(plain, last, holder, event);
         }
         let begins = |what: String| {
             let what = format!("{handle} has begun at event {revision}, but {what}");
@@ -27,19 +25,22 @@ impl Oracle {
             Violation::new("nothing goes on before what it needs", what)
         };
         let broken = match (holder.kind, plain.status) {
-            // A conversation and a host can begin a frame before its parts, and work on them in it.
-            (HolderKind::Conversation | HolderKind::Host, FrameStatus::Planned) => {
-                self.needs_in_the_way(handle).map(begins)
-            }
+            // A conversation and a host can begin a frame before its parts, and work on them in it. A conversation begins
+            // the planned frames above with it. What a host begins was ready when it asked for a session.
+            (HolderKind::Conversation, FrameStatus::Planned) => self.needs_in_the_way(handle).map(begins),
+            (HolderKind::Host, FrameStatus::Planned) => self.not_open_above(handle).map(begins),
             (HolderKind::Worker, FrameStatus::Planned) => self.in_the_way(handle).map(begins),
-            (HolderKind::Worker, FrameStatus::InProgress) => self.in_the_way_of_more(handle).map(goes_on),
+            (HolderKind::Worker, FrameStatus::InProgress | FrameStatus::Blocked) => {
+                self.in_the_way_of_more(handle).map(goes_on)
+            }
+            (HolderKind::Worker, status) => Some(goes_on(format!("it is {status}"))),
             _ => None,
         };
-        // Nobody takes a frame that a worker has.
+        // A frame that a worker has is not taken.
         let is_released_now =
             |other: &Arc<Event>| other.handle == handle && matches!(other.change, Change::Released { .. });
         let has_it = |last: &&Holder| {
-            let is_held = plain.status == FrameStatus::InProgress && plain.free_at.is_none();
+            let is_held = plain.status == FrameStatus::InProgress && plain.let_go.is_none();
             is_held && last.kind == HolderKind::Worker && !has_ended(last, event.time)
         };
         let taken = last.filter(has_it).filter(|_| !together.iter().any(is_released_now)).map(|last| {
@@ -50,6 +51,19 @@ impl Oracle {
             Violation::new("a frame has one holder", what)
         });
         broken.or(taken)
+    }
+
+    /// What a renewal breaks: only who has the frame renews its lease, also after it was silent for too long.
+    fn broken_by_renewal(&self, plain: &Plain, last: &Holder, holder: &Holder, event: &Event) -> Option<Violation> {
+        let (handle, generation) = (event.handle, last.generation);
+        if last.name != holder.name {
+            let what = format!("{handle} has {} and {} in generation {generation}", last.name, holder.name);
+            return Some(Violation::new("a frame has one holder", what));
+        }
+        let is_let_go = plain.let_go.is_some_and(|let_go| !let_go.is_interrupted);
+        let is_over = holder.kind == HolderKind::Worker && (is_let_go || plain.status != FrameStatus::InProgress);
+        let what = || format!("{} renews {handle} at event {}: {plain:?}", holder.name, event.revision);
+        is_over.then(|| Violation::new("only who has a frame renews its lease", what()))
     }
 
     /// What is unfair in a hold. Among the frames that workers have begun, the one that has waited longest is next; if
@@ -101,6 +115,14 @@ impl Oracle {
         None
     }
 
+    /// What a push breaks: nothing begins below what has ended.
+    pub(super) fn broken_by_push(&self, event: &Event, frame: &Frame) -> Option<Violation> {
+        let above = self.ids.get(frame.parent_session_id.as_ref()?)?;
+        let ended = self.end_above(*above)?;
+        let what = format!("{} has begun at event {}, but {ended}", event.handle, event.revision);
+        Some(Violation::new("nothing begins before what it needs", what))
+    }
+
     /// What an interruption breaks: the lease of a holder that was silent must be over.
     pub(super) fn broken_by_interruption(&self, event: &Event) -> Option<Violation> {
         let holder = self.frames.get(&event.handle)?.holder.as_ref()?;
@@ -120,8 +142,11 @@ impl Oracle {
     /// True if the holder of this generation has the frame.
     pub(crate) fn has_it(&self, hold: &Hold) -> bool {
         self.frames.get(&hold.handle).is_some_and(|plain| {
-            let is_newest = plain.holder.as_ref().is_some_and(|holder| holder.generation == hold.generation);
-            is_newest && plain.free_at.is_none() && plain.status == FrameStatus::InProgress
+            let is_newest = plain
+                .holder
+                .as_ref()
+                .is_some_and(|holder| (holder.generation, &holder.name) == (hold.generation, &hold.name));
+            is_newest && plain.let_go.is_none() && plain.status == FrameStatus::InProgress
         })
     }
 

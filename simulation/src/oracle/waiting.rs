@@ -104,8 +104,15 @@ impl Oracle {
         self.end_above(plain.parent?)
     }
 
+    /// What prevents a session from beginning a planned frame: the frame above it is not open.
+    pub(super) fn not_open_above(&self, handle: Handle) -> Option<String> {
+        let above = self.frames.get(&handle)?.parent?;
+        let status = self.status_of(above)?;
+        (!status.is_open()).then(|| format!("{above} above it is {status}"))
+    }
+
     /// The end of the first frame that is not planned: this one, or one above it. `None`: it has not ended.
-    fn end_above(&self, handle: Handle) -> Option<String> {
+    pub(super) fn end_above(&self, handle: Handle) -> Option<String> {
         let plain = self.frames.get(&handle)?;
         match plain.status {
             FrameStatus::Planned => self.end_above(plain.parent?),

@@ -58,10 +58,12 @@ impl Draft<'_> {
         }
     }
 
-    /// Begins a planned frame in a session. The frame above it can have ended while the session was made.
+    /// Begins a planned frame in a session, unless the frame above it has not begun, or has ended while the session was
+    /// made.
     fn begin_in_session(&mut self, handle: Handle) -> Result<()> {
-        let parent = self.tree.node(handle).parent();
-        parent.map_or(Ok(()), |parent| check_parent(self.tree, parent, FrameStatus::InProgress))?;
+        if let Some(parent) = self.tree.node(handle).parent() {
+            check_parent(self.tree, parent, FrameStatus::InProgress)?;
+        }
         self.begin(handle)
     }
 
