@@ -13,9 +13,20 @@ use crate::oracle::Violation;
 use crate::process::Process;
 
 /// The refusals that a host can meet, because others act too.
-const REFUSALS: [&str; 0] = [];
+const REFUSALS: [&str; 10] = [
+    "not_blocked",
+    "identity_fixed",
+    "transition",
+    "parent_closed",
+    "parent_planned",
+    "unknown_frame",
+    "held",
+    "not_free",
+    "not_open",
+    "wait_circle",
+];
 /// How often a host polls when all frames are done, and the time between its polls, in milliseconds.
-const LAST_POLLS: usize = 40;
+const LAST_POLLS: usize = 8;
 const LAST_WAIT: u64 = 60_000;
 
 pub(crate) struct Host {
@@ -47,6 +58,7 @@ impl Host {
 
     fn tell(&mut self, process: &mut Process, stack: &Stack, event: Value) {
         process.begin_command("host event");
+        process.tell(|| format!("reports {event}"));
         let event: HostEvent = serde_json::from_value(event).expect("an event of a host");
         for _ in 0..1 + usize::from(self.repeats) {
             let effects = stack.host().report(event.clone());
@@ -56,6 +68,9 @@ impl Host {
 
     fn take(&mut self, process: &mut Process, effects: Vec<Effect>) {
         for effect in effects {
+            if !matches!(effect, Effect::Log { .. }) {
+                process.tell(|| format!("is to {}", serde_json::to_string(&effect).unwrap_or_default()));
+            }
             match effect {
                 Effect::Log { message, data, .. } if message == "Refused" => {
                     let code = data["code"].as_str().unwrap_or_default();
@@ -292,6 +307,10 @@ impl Actor for Host {
             let effects = stack.host().poll();
             self.take(process, effects);
             while self.carry_out(process, &stack, random) {}
+            // What its agents have done is done.
+            for session in self.sessions.clone() {
+                self.tell(process, &stack, json!({"kind": "sessionIdle", "sessionID": session}));
+            }
         }
         if let Some((call, session)) = self.waiting.first_key_value() {
             let what = format!("{session} has no answer for call {call}, and nothing more to do");
