@@ -115,9 +115,10 @@ impl Oracle {
         None
     }
 
-    /// What a push breaks: nothing begins below what has ended.
+    /// What a push breaks: nothing begins below what has ended. A session that a host has made by itself gets a placeholder
+    /// wherever it is.
     pub(super) fn broken_by_push(&self, event: &Event, frame: &Frame) -> Option<Violation> {
-        let above = self.ids.get(frame.parent_session_id.as_ref()?)?;
+        let above = self.ids.get(frame.parent_session_id.as_ref().filter(|_| !frame.placeholder)?)?;
         let ended = self.end_above(*above)?;
         let what = format!("{} has begun at event {}, but {ended}", event.handle, event.revision);
         Some(Violation::new("nothing begins before what it needs", what))
