@@ -117,6 +117,8 @@ fn no_text_has_words_that_are_read_twice() {
         "bindings/job/src",
         "bindings/python/src",
         "bindings/generator/src",
+        "simulation/src",
+        "simulation/tests",
     ];
     for path in files(&folders, &["rs", "ts", "py", "md"]) {
         // Real texts of people and other programs, which the library reads.
