@@ -24,8 +24,8 @@ pub struct Step {
 /// What happens at one call of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strike {
-    /// The number of the call within the step, counted from 0: it strikes this one, or the first one after it at which it
-    /// can happen.
+    /// The number of the call within the step, counted from 0: it strikes this one, or the first one after it
+    /// at which it can happen.
     pub call: usize,
     /// What happens.
     pub blow: Blow,

@@ -346,8 +346,8 @@ impl World {
         });
     }
 
-    /// A command was acknowledged. `before`: the moment before it; if another actor has acted since, what the command has
-    /// done may be changed again. `missing`: what of it is not in effect.
+    /// A command was acknowledged. `before`: the moment before it; if another actor has acted since, what the
+    /// command has done may be changed again. `missing`: what of it is not in effect.
     pub(crate) fn check_effect(&self, before: Moment, missing: impl FnOnce(&Oracle) -> Option<String>) {
         if before == self.moment() {
             let fail = |what| self.fail(Violation::new("what is acknowledged is in effect", what));

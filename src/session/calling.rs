@@ -219,8 +219,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Why the planned frame of a call cannot begin any more: the parent can have ended while the call was queued or while
-    /// its session was made, and the dependencies can have been edited or reopened.
+    /// Why the planned frame of a call cannot begin any more: the parent can have ended while the call was
+    /// queued or while its session was made, and the dependencies can have been edited or reopened.
     fn in_the_way(&self, call: &Call) -> Option<String> {
         let node = self.tree.node(call.handle);
         if node.status() != FrameStatus::Planned {

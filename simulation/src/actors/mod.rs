@@ -119,8 +119,8 @@ pub(crate) struct Command {
     name: &'static str,
     /// The text, which a command before may have recorded, and how often it was recorded.
     mark: Option<(String, usize)>,
-    /// Number of events that its process had committed before. `None`: not counted, because a host commits other commands in
-    /// the same turn.
+    /// Number of events that its process had committed before. `None`: not counted, because a host commits
+    /// other commands in the same turn.
     own_events: Option<usize>,
     losses: usize,
 }

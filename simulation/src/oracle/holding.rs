@@ -25,8 +25,9 @@ impl Oracle {
             Violation::new("nothing goes on before what it needs", what)
         };
         let broken = match (holder.kind, plain.status) {
-            // A conversation and a host can begin a frame before its parts, and work on them in it. A conversation begins
-            // the planned frames above with it. What a host begins was ready when it asked for a session.
+            // A conversation and a host can begin a frame before its parts, and work on them in it. A
+            // conversation begins the planned frames above with it. What a host begins was ready when it asked
+            // for a session.
             (HolderKind::Conversation, FrameStatus::Planned) => self.needs_in_the_way(handle).map(begins),
             (HolderKind::Host, FrameStatus::Planned) => self.not_open_above(handle).map(begins),
             (HolderKind::Worker, FrameStatus::Planned) => self.in_the_way(handle).map(begins),
@@ -115,8 +116,8 @@ impl Oracle {
         None
     }
 
-    /// What a push breaks: nothing begins below what has ended. A session that a host has made by itself gets a placeholder
-    /// wherever it is.
+    /// What a push breaks: nothing begins below what has ended. A session that a host has made by itself gets a
+    /// placeholder wherever it is.
     pub(super) fn broken_by_push(&self, event: &Event, frame: &Frame) -> Option<Violation> {
         let above = self.ids.get(frame.parent_session_id.as_ref().filter(|_| !frame.placeholder)?)?;
         let ended = self.end_above(*above)?;
