@@ -9,7 +9,8 @@ use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings};
 use callstack_core::session::calls::CallSettings;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{
-    Command, Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions, ToolSet, tools,
+    Command, Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions,
+    ToolSet, tools,
 };
 use serde_json::{Value, json};
 use support::{Queries, options_at};
@@ -711,7 +712,8 @@ fn what_comes_in_the_way_while_a_session_is_made_is_the_answer() {
         let stack = Stack::in_memory();
         let _ = stack.host().configure(HostSettings::default().tools(ToolSet::all()));
         let report = |event: Value| stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
-        let said = json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"});
+        let said =
+            json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"});
         let _ = report(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}));
         let _ = report(said);
         let taxes = stack.push(NewFrame::new("Taxes").below("f1")).unwrap();
@@ -729,7 +731,8 @@ fn what_comes_in_the_way_while_a_session_is_made_is_the_answer() {
         let created = created.expect("the host makes a session");
         let effects = report(json!({"kind": "callStarted", "call": created, "sessionID": "cart"}));
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt { .. })), "{comes}: {effects:?}");
-        let is_aborted = |effect: &Effect| matches!(effect, Effect::AbortSession { session_id } if session_id == "cart");
+        let is_aborted =
+            |effect: &Effect| matches!(effect, Effect::AbortSession { session_id } if session_id == "cart");
         assert!(effects.iter().any(is_aborted), "{comes}: {effects:?}");
         let answer = effects.iter().find_map(|effect| match effect {
             Effect::Answer { text, .. } => Some(text.as_str()),
