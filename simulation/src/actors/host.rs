@@ -92,7 +92,9 @@ impl Host {
     /// A session works no more, and its agent waits for no call.
     fn abort(&mut self, session: &str) {
         self.pending.retain(|effect| !prompts(effect, session));
-        self.unheard.extend(self.waiting.extract_if(.., |_, caller| caller == session).map(|(call, _)| call));
+        let calls = self.waiting.iter().filter(|(_, caller)| *caller == session).map(|(call, _)| *call);
+        self.unheard.extend(calls);
+        self.waiting.retain(|_, caller| caller != session);
     }
 
     fn session(&self, random: &mut Random) -> String {
