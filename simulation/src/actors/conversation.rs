@@ -109,7 +109,9 @@ impl Conversation {
         let Request { tool, arguments, mark } = request;
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
         let settings = Settings::default().tools(names(&[]));
-        let begun = Command::begin(process, tool, mark.clone());
+        // Activating a failed frame is two commands: the new attempt is kept if its beginning is refused.
+        let begin = if *tool == "activate" { Command::begin_in_turn } else { Command::begin };
+        let begun = begin(process, tool, mark.clone());
         let moment = process.world().moment();
         let Called { answer, refusal, .. } = Tools::new(&own, &settings).call(tool, &arguments.to_string());
         let text = answer.text.unwrap_or_default();
