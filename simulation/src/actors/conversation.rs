@@ -110,7 +110,7 @@ impl Conversation {
         let own = stack.as_actor(Giver::new(HolderKind::Conversation, self.name(process)));
         let settings = Settings::default().tools(names(&[]));
         // Activating a failed frame is two commands: the new attempt is kept if its beginning is refused.
-        let begin = if *tool == "activate" { Command::begin_in_turn } else { Command::begin };
+        let begin = if *tool == "activate" { Command::begin_uncounted } else { Command::begin };
         let begun = begin(process, tool, mark.clone());
         let moment = process.world().moment();
         let Called { answer, refusal, .. } = Tools::new(&own, &settings).call(tool, &arguments.to_string());

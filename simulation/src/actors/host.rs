@@ -118,7 +118,7 @@ impl Host {
         arguments: &Value,
         mark: Option<String>,
     ) {
-        let begun = Command::begin_in_turn(process, name, mark);
+        let begun = Command::begin_uncounted(process, name, mark);
         let answer = tools::call(stack, session, name, &arguments.to_string());
         let answered = if !answer.is_error {
             Answered::Done

@@ -119,8 +119,8 @@ pub(crate) struct Command {
     name: &'static str,
     /// The text, which a command before may have recorded, and how often it was recorded.
     mark: Option<(String, usize)>,
-    /// Number of events that its process had committed before. `None`: not counted, because a host commits
-    /// other commands in the same turn.
+    /// Number of events that its process had committed before. `None`: not counted, because the process commits
+    /// other commands beside this one.
     own_events: Option<usize>,
     losses: usize,
 }
@@ -137,8 +137,9 @@ impl Command {
         Self { name, mark: mark.map(counted), own_events: Some(process.own_events()), losses: world.losses() }
     }
 
-    /// As [`Command::begin`], of a host, which also notes in the same turn what others have done.
-    pub(crate) fn begin_in_turn(process: &Process, name: &'static str, mark: Option<String>) -> Self {
+    /// As [`Command::begin`], if the process commits other commands beside this one: a host notes in the same turn what
+    /// others have done.
+    pub(crate) fn begin_uncounted(process: &Process, name: &'static str, mark: Option<String>) -> Self {
         Self { own_events: None, ..Self::begin(process, name, mark) }
     }
 

@@ -8,7 +8,7 @@ use callstack_core::{Change, Event, Frame, FrameStatus, Handle, Hold, HolderKind
 use super::{Oracle, Plain, Violation};
 
 impl Oracle {
-    /// What a hold breaks: a frame has one holder, and nothing begins or goes on before what it needs.
+    /// The rule that an actor breaks by taking this frame: a frame has one holder, and it waits for what it needs.
     pub(super) fn broken_by_hold(&self, event: &Event, holder: &Holder, together: &[Arc<Event>]) -> Option<Violation> {
         let (handle, revision) = (event.handle, event.revision);
         let plain = self.frames.get(&handle)?;
@@ -54,7 +54,8 @@ impl Oracle {
         broken.or(taken)
     }
 
-    /// What a renewal breaks: only who has the frame renews its lease, also after it was silent for too long.
+    /// The rule that a holder breaks by renewing its lease: it must still have the frame. An interrupted holder may renew
+    /// it as long as no other actor has taken the frame.
     fn broken_by_renewal(&self, plain: &Plain, last: &Holder, holder: &Holder, event: &Event) -> Option<Violation> {
         let (handle, generation) = (event.handle, last.generation);
         if last.name != holder.name {
@@ -116,7 +117,7 @@ impl Oracle {
         None
     }
 
-    /// What a push breaks: nothing begins below what has ended. A session that a host has made by itself gets a
+    /// The rule that a push breaks: no frame begins below a frame that has ended. A session that a host has made by itself gets a
     /// placeholder wherever it is.
     pub(super) fn broken_by_push(&self, event: &Event, frame: &Frame) -> Option<Violation> {
         let above = self.ids.get(frame.parent_session_id.as_ref().filter(|_| !frame.placeholder)?)?;
@@ -125,7 +126,7 @@ impl Oracle {
         Some(Violation::new("nothing begins before what it needs", what))
     }
 
-    /// What an interruption breaks: the lease of a holder that was silent must be over.
+    /// The rule that an interruption breaks: a holder is interrupted only after the end of its lease.
     pub(super) fn broken_by_interruption(&self, event: &Event) -> Option<Violation> {
         let holder = self.frames.get(&event.handle)?.holder.as_ref()?;
         let what =

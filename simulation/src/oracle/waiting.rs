@@ -1,4 +1,4 @@
-//! What waits for what: which frames can begin or go on, and what is in the way of the others.
+//! Which frames can begin or continue, and which frames they wait for if they cannot.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ impl Oracle {
         None
     }
 
-    /// What prevents a planned frame from beginning for a worker.
+    /// The reason why a worker cannot begin a planned frame. `None`: it can.
     pub(crate) fn in_the_way(&self, handle: Handle) -> Option<String> {
         let plain = self.frames.get(&handle)?;
         for child in &plain.children {
@@ -74,7 +74,7 @@ impl Oracle {
         self.needs_in_the_way(handle)
     }
 
-    /// What a planned frame needs and has not got, no matter what its parts are.
+    /// The first dependency that a planned frame waits for, or the ended frame above it. Its parts are not looked at.
     pub(super) fn needs_in_the_way(&self, handle: Handle) -> Option<String> {
         let mut next = Some(handle);
         while let Some(current) = next {
@@ -95,7 +95,7 @@ impl Oracle {
         None
     }
 
-    /// What prevents a worker from going on with a frame that has begun.
+    /// The reason why a worker cannot continue a frame that has begun. `None`: it can.
     pub(super) fn in_the_way_of_more(&self, handle: Handle) -> Option<String> {
         if let Some(part) = self.part_left(handle) {
             return Some(format!("its part {part} is {}", self.frames[&part].status));
@@ -104,7 +104,7 @@ impl Oracle {
         self.end_above(plain.parent?)
     }
 
-    /// What prevents a session from beginning a planned frame: the frame above it is not open.
+    /// The reason why a session cannot begin a planned frame: the frame above it is not open. `None`: it can.
     pub(super) fn not_open_above(&self, handle: Handle) -> Option<String> {
         let above = self.frames.get(&handle)?.parent?;
         let status = self.status_of(above)?;
